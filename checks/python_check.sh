@@ -26,7 +26,7 @@ fi
 mkdir -p "$room/crates/python" "$room/docs"
 cp -r crates/python/{tests,pyproject.toml,README.md} "$room/crates/python"
 cp README.md "$room"
-cp docs/python-*.md "$room/docs"
+cp docs/{python-*,batch-invariance}.md "$room/docs"
 # The rows of README's table whose libraries are installed.
 "$room/venv/bin/python" checks/cures.py --check
 cd "$room/crates/python/tests"

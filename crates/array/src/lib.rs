@@ -4,6 +4,7 @@
 //! which says the same thing in one way only: axes of length 1 dropped, axes merged where memory allows, kept and
 //! reduced axes apart.
 
+mod array_mut;
 mod cuda_error;
 mod elements;
 mod error;
@@ -20,6 +21,7 @@ mod row_error;
 mod tensor;
 mod values;
 
+pub use array_mut::{ArrayMut, Meeting};
 pub use cuda_error::CudaError;
 pub use elements::{ElementLayout, ElementProblem};
 pub use error::Error;

@@ -67,6 +67,37 @@ pub enum RowError {
         /// The number of places.
         len: usize,
     },
+    /// Memory for a result whose elements may share memory.
+    #[error(
+        "elements of the array for the result, of shape {shape:?} and strides {strides:?}, share memory: give one \
+         whose elements lie apart"
+    )]
+    Shared {
+        /// Of the array.
+        shape: Vec<usize>,
+        /// In bytes.
+        strides: Vec<isize>,
+    },
+    /// Memory for a result that is also another array of the call.
+    #[error(
+        "{op}: the array for the result overlaps {what}: give the logits themselves, or an array that shares no memory"
+    )]
+    Overlap {
+        /// The operation.
+        op: &'static str,
+        /// Which array.
+        what: &'static str,
+    },
+    /// Memory for a result of another dtype.
+    #[error("{op}: the array for the result has dtype {found}, and must have {expected}")]
+    ResultDType {
+        /// The operation.
+        op: &'static str,
+        /// That of the result.
+        expected: DType,
+        /// As given.
+        found: DType,
+    },
     /// No classes to choose from.
     #[error("cross_entropy of shape {shape:?}: axis {axis} has the classes, and there are none")]
     NoClasses {

@@ -33,6 +33,7 @@ pub mod pool;
 pub mod route;
 pub mod rows;
 mod running;
+mod sample;
 pub mod select;
 pub mod simd;
 mod transpose;

@@ -20,6 +20,8 @@ use crate::reduction::on_threads;
 use crate::rows::lines::{Lines, Part};
 use crate::simd::vectorize;
 
+pub use crate::sample::sample;
+
 /// What [`top_k`] finds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopK {

@@ -26,6 +26,7 @@ pub fn of(py: Python<'_>, error: &Fault) -> PyErr {
         Fault::Row(RowError::NotFloats { .. } | RowError::NotIntegers { .. } | RowError::NotIndices { .. }) => {
             PyTypeError::new_err(text)
         }
+        Fault::Row(RowError::ResultDType { .. }) => PyTypeError::new_err(text),
         Fault::Pool(PoolError::IndexDType { .. }) => PyTypeError::new_err(text),
         Fault::Unsupported { option: "this ddof", .. } => PyValueError::new_err(text),
         Fault::Unsupported { .. } => PyTypeError::new_err(text),

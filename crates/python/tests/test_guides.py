@@ -6,7 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-LIBRARIES = {"python-numpy.md": [], "python-pytorch.md": ["torch", "jax"]}
+LIBRARIES = {
+    "batch-invariance.md": ["torch"],
+    "python-numpy.md": [],
+    "python-pytorch.md": ["torch", "jax"],
+    "python-transformers.md": ["torch", "transformers"],
+}
 
 
 def page(name):

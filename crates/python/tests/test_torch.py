@@ -1,6 +1,8 @@
 """`warpfold.torch`: functions, modules and operators of PyTorch."""
 
 import doctest
+import re
+from pathlib import Path
 
 import pytest
 from conftest import bits
@@ -330,3 +332,9 @@ def test_examples(name):
 
 def test_module_docs():
     assert doctest.testmod(wf.torch).failed == 0
+
+
+def test_stubs_have_every_name():
+    stubs = (Path(wf.torch.__file__).parent / "__init__.pyi").read_text()
+    for name in wf.torch.__all__:
+        assert re.search(rf"^(def|class) {name}\b", stubs, re.M), name

@@ -30,6 +30,7 @@ CALLS = [
     ("var.correction", lambda x: x.var(1)),
     ("std.correction", lambda x: x.std(0, correction=0)),
     ("var_mean.correction", lambda x: torch.stack(torch.var_mean(x, 1))),
+    ("std_mean.correction", lambda x: torch.stack(torch.std_mean(x, 1, correction=0))),
     ("linalg_vector_norm", lambda x: x.norm()),
     ("linalg_vector_norm", lambda x: torch.linalg.vector_norm(x, 1, dim=1)),
     ("_softmax", lambda x: torch.softmax(x, 1)),
@@ -43,6 +44,9 @@ CALLS = [
     ("nll_loss2d_forward", lambda x: F.nll_loss(x.t().reshape(1, 5, 6, 1).contiguous(), CLASSES.reshape(1, 6, 1))),
     ("mse_loss", lambda x: F.mse_loss(x, torch.zeros(6, 5))),
     ("huber_loss", lambda x: F.huber_loss(x, torch.zeros(6, 5), delta=0.3)),
+    ("smooth_l1_loss", lambda x: F.smooth_l1_loss(x, torch.zeros(6, 5), beta=0.3)),
+    ("_index_put_impl_", lambda x: torch.ones(7, 5).index_put((AT,), x, accumulate=True)),
+    ("_index_put_impl_", lambda x: torch.ops.aten.index_put(torch.ones(6, 3), [None, AT[:2] - 3], x[:, :2], True)),
     ("index_add", lambda x: torch.ones(7, 5).index_add(0, AT, x, alpha=2.0)),
     ("index_add_", lambda x: torch.ones(6, 3).index_add_(1, torch.tensor([0, 0, 2, 1, 1]), x.detach())),
     ("scatter_add", lambda x: torch.ones(6, 5).scatter_add(1, torch.tensor([[0, 0, 1], [4, 3, 3]]), x[:2, :3])),
@@ -79,6 +83,8 @@ def test_gradients_of_gathers_are_sums_of_groups():
         ("embedding_dense_backward", lambda x: F.embedding(AT.reshape(2, 3), x, padding_idx=2)),
         ("embedding_dense_backward", lambda x: F.embedding(AT, x, scale_grad_by_freq=True)),
         ("index_add", lambda x: x.index_select(0, AT)),
+        ("_index_put_impl_", lambda x: x[AT]),
+        ("_index_put_impl_", lambda x: x[:, AT[:4].view(2, 2) - 3]),
         ("native_layer_norm_backward", lambda x: F.layer_norm(x, [5])),
     ):
         (want,) = torch.autograd.grad(of(x).square().sum(), x)
@@ -106,6 +112,34 @@ def test_the_bits_are_those_of_the_library():
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("seed", range(10))
+def test_gradients_of_layer_norm_have_the_bits_of_a_gpu(dtype, seed):
+    from warpfold.torch import _invariant
+
+    shape = [(33, 70), (5, 3, 40), (300, 7), (2, 1), (1, 5000)][seed % 5]
+    rank = 2 if seed == 6 else 1
+    x, gradient = (tensor(*shape, seed=seed + i).detach().to(dtype) for i in range(2))
+    if seed > 6:
+        x.view(-1)[:: 1 + x.numel() // 7] = torch.inf if seed == 7 else torch.nan if seed == 8 else -0.0
+    weight, bias = (tensor(*shape[-rank:], seed=i).detach().to(dtype) for i in range(2))
+    weight, bias = (weight, bias) if seed % 3 else (None, None)
+    with wf.torch.batch_invariant():
+        _, mean, inverse = torch.native_layer_norm(x, shape[-rank:], weight, bias, 1e-5)
+    given = gradient, x, shape[-rank:], mean, inverse, weight, bias, [True] * 3
+    found = _invariant._layer_norm_backward(*given)
+    # As on a GPU, of elementwise operators and sums.
+    real = torch.float64 if dtype == torch.float64 else torch.float32
+    inverse = inverse.to(real)
+    normal = (x.to(real) - mean.to(real)) * inverse
+    want = _invariant._norm_backward(gradient, x, rank, normal, inverse, (weight, bias), [True] * 3, centred=True)
+    for of, expected in zip(found, want):
+        assert (of is None) == (expected is None)
+        if of is not None:
+            expected = torch.where(expected.isnan(), torch.nan, expected)
+            assert of.dtype == expected.dtype and bits(of.double()) == bits(expected.double())
+
+
 def test_the_report_says_what_is_not_ours():
     x = tensor(6, 6).detach()
     with wf.torch.batch_invariant() as report:
@@ -113,8 +147,14 @@ def test_the_report_says_what_is_not_ours():
         torch.arange(5).sum()
         torch.zeros(0).sum()
         torch.linalg.vector_norm(x, 3)
-    assert dict(report.not_ours) == {"mm": 1} and dict(report.replaced) == {"sum.dim_IntList": 1}
-    assert dict(report.kept) == {"sum.dim_IntList": 2, "linalg_vector_norm": 1}
+        torch.sum(x, 1, out=torch.empty(6))
+        x.clone().put_(AT, x[0], accumulate=True)
+        x.clone().put_(AT, x[0])
+        x.clone()[AT] = 0.0
+        x.clone().index_put_((AT, AT), x[0], accumulate=True)
+    assert dict(report.not_ours) == {"mm": 1, "put_": 1} and dict(report.replaced) == {"sum.dim_IntList": 1}
+    kept = {"sum.dim_IntList": 2, "linalg_vector_norm": 1, "sum.IntList_out": 1, "_index_put_impl_": 1}
+    assert dict(report.kept) == kept
 
 
 def test_the_mode_ends():

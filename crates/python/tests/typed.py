@@ -34,3 +34,13 @@ of_loss = wf.cross_entropy_gradient(x, [0, 1], label_smoothing=0.1, reduction="s
 loss = of_loss.loss
 similarity = wf.cosine_similarity(x, x, 1, epsilon=1e-6)
 slope = wf.huber_backward(x, x, axis=1, delta=2.0, reduction="none")
+drawn = wf.sample(x, x, axis=1, temperature=0.5)
+in_place = wf.cross_entropy_gradient(x, [0, 1], out=x).gradient
+T = wf.torch
+patch: wf.torch.Patch = T.patch_model(object(), norms=True, loss=False, attention=False)
+which: dict[str, str] = patch.replaced
+mapping = T.kernel_mapping()
+layers: list[str] = T.register_vllm()
+token = T.sample(x, x, dim=-1, temperature=0.0)
+both_norms = T.rms_norm(x, [3], residual=x, weight_offset=1.0)
+norm_of_groups = T.GroupNorm(1, 3)(T.group_norm(x, 3))

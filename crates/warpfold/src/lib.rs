@@ -20,6 +20,7 @@
 //! - By key: [`segmented`], [`group_by`], [`unique`], [`histogram`], [`KMeans`]; [`keys`] has the rest.
 //! - Of rows: [`softmax()`], [`rms_norm`], [`cross_entropy`] and their kin; their gradients and options in [`rows`].
 //! - Of windows: [`max_pool`], [`avg_pool`]; their gradients and indices in [`pool`]. [`top_k`] is in [`select`], too.
+//!   So is `sample`, which draws a class of each row.
 //! - Of two arrays: [`zip()`], and then a loss, a dot product, a cosine, or a reducer of pairs.
 //! - On a device named at run time: [`reduce_on`] and the other functions whose names end in `_on`. Arrays that stay
 //!   on a GPU: the module `cuda`, with the feature of that name.
@@ -52,8 +53,8 @@ pub use typed::{
     var, zip,
 };
 pub use warpfold_array::{
-    Array, ArrayRef, Error, KeyError, MAX_RANK, Op, Options, Ord, Order, PoolError, Precision, RowError, Scalar,
-    Tensor, Value, Values, problem,
+    Array, ArrayMut, ArrayRef, Error, KeyError, MAX_RANK, Meeting, Op, Options, Ord, Order, PoolError, Precision,
+    RowError, Scalar, Tensor, Value, Values, problem,
 };
 pub use warpfold_core as core;
 pub use warpfold_core::{DType, Element, Kind, Reducer, Span, bf16, f16};

@@ -6,9 +6,11 @@
 mod loss;
 mod norm;
 mod pairs;
+mod sample;
 mod softmax;
 
 pub use loss::{ClassLoss, ClassWeights, distribution_gradient};
 pub use norm::{Norm, NormGradient};
 pub use pairs::{BinaryEntropy, Cosine, Distance, Divergence, Dots, Huber, Loss, Product, Squared};
+pub use sample::Noisy;
 pub use softmax::{LogSoftmax, Softmax, log_softmax_gradient, softmax_gradient};

@@ -41,6 +41,8 @@ pub struct Call<'a> {
     /// Elements of a row.
     pub len: usize,
     threads: Option<usize>,
+    /// Where the results of all elements go, in place of new memory.
+    to: Option<Lines>,
 }
 
 /// The results of a call.
@@ -73,9 +75,19 @@ impl<'a> Call<'a> {
         let axes = normalize_axes(Some(axes), x.shape().len())?;
         let len = axes.iter().map(|&axis| x.shape()[axis]).product();
         let rows = (0..x.shape().len()).filter(|axis| !axes.contains(axis)).map(|axis| x.shape()[axis]).product();
-        let call = Self { op, x, axes, rows, len, threads };
+        let call = Self { op, x, axes, rows, len, threads, to: None };
         call.floats("the elements", x.dtype())?;
         Ok(call)
+    }
+
+    /// The call with its results in memory that is there: that of the first array, or memory that no array has. Then
+    /// they are no array of the results.
+    ///
+    /// # Safety
+    /// The lines, of the shape of the first array along the axes of a row, are writable while the call runs, and nobody
+    /// else uses them.
+    pub unsafe fn to(self, to: Lines) -> Self {
+        Self { to: Some(to), ..self }
     }
 
     /// Checks that a dtype is one of floats.
@@ -145,9 +157,9 @@ impl<'a> Call<'a> {
         want: Want,
     ) -> Result<Results<F, O::Stat>, Error> {
         let &Self { x, rows, len, ref axes, .. } = self;
-        let dtype = x.dtype();
+        let (dtype, fresh) = (x.dtype(), want.array && self.to.is_none());
         let mut stats = memory::room("what rows are reduced to", if want.stats { rows } else { 0 })?;
-        let elements = if want.array { rows * len } else { 0 };
+        let elements = if fresh { rows * len } else { 0 };
         let kept = if op.keeps_prepared() { rows * len } else { 0 };
         let [mut array, mut prepared] = [room(dtype, elements)?, room(dtype, kept)?];
         let mut columns = vec![vec![F::ZERO; len]; op.columns()];
@@ -155,13 +167,15 @@ impl<'a> Call<'a> {
             let places = Output::new(&mut stats.spare_capacity_mut()[..if want.stats { rows } else { 0 }]);
             let output = |values: &mut Values, n| Lines::dense(base(values, n), dtype, x.shape(), axes);
             let prepared = op.keeps_prepared().then(|| output(&mut prepared, kept));
-            let output = want.array.then(|| output(&mut array, elements));
+            let output = fresh.then(|| output(&mut array, elements));
+            let to = self.to.as_ref().filter(|_| want.array);
             columns = on_threads(self.threads, |threads| {
-                let (output, prepared) = (output.as_ref(), prepared.as_ref());
+                let (output, prepared, overwrites) = (output.as_ref().or(to), prepared.as_ref(), to.is_some());
                 let stats = want.stats.then_some(&places);
-                let work = Work { op, inputs, mask, output, prepared, stats, rows, len, threads };
+                let work = Work { op, inputs, mask, output, overwrites, prepared, stats, rows, len, threads };
                 // SAFETY: an ArrayRef's elements are readable, and all inputs have the shape of the first array, whose
-                // rows along these axes are as many, and so long. The results are new memory, with room for all.
+                // rows along these axes are as many, and so long. The results are new memory, with room for all, or
+                // that of `Call::to`.
                 unsafe { work.run() }
             })?;
         } else if want.stats {
@@ -175,7 +189,7 @@ impl<'a> Call<'a> {
             written(&mut prepared, kept);
         }
         let of_shape = |values| Array { shape: x.shape().to_vec(), values };
-        let array = want.array.then(|| of_shape(array));
+        let array = fresh.then(|| of_shape(array));
         let prepared = op.keeps_prepared().then(|| of_shape(prepared));
         Ok(Results { stats, columns, array, prepared })
     }

@@ -28,6 +28,8 @@ pub struct Work<'a, F: RowFloat, O: RowOp<F>> {
     pub mask: Option<&'a Input<u8>>,
     /// Where results go, if they are asked for.
     pub output: Option<&'a Lines>,
+    /// Whether results may go where the first input is. Then its elements are copied before one is written.
+    pub overwrites: bool,
     /// Where the elements of the first input go after they were prepared, if they are asked for.
     pub prepared: Option<&'a Lines>,
     /// Where it goes what rows are reduced to, if that is asked for.
@@ -283,8 +285,9 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
         // The first input last: it may be changed by the second.
         for (i, (input, room)) in self.inputs.iter().zip(room).enumerate().rev() {
             let prepares = i == 0 && self.op.prepares();
+            let copied = prepares || (i == 0 && self.overwrites);
             // SAFETY: the caller vouches for the rows.
-            let in_place = if prepares { None } else { unsafe { input.lines.in_place(part) } };
+            let in_place = if copied { None } else { unsafe { input.lines.in_place(part) } };
             x[i] = in_place.unwrap_or_else(|| {
                 room.resize(n, F::ZERO);
                 // SAFETY: the caller vouches for the rows, and there is room for the part.

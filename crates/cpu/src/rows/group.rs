@@ -200,9 +200,10 @@ impl<'a> Problem<'a> {
         let mut stats = Vec::with_capacity(asked);
         let places = Output::new(&mut stats.spare_capacity_mut()[..asked]);
         let stats_of = output.is_none().then_some(&places);
+        let (mask, prepared, overwrites) = (None, None, false);
         // SAFETY: the caller's; there is a place for each row.
         unsafe {
-            Work { op, inputs, mask: None, output, prepared: None, stats: stats_of, rows, len, threads }.run();
+            Work { op, inputs, mask, output, overwrites, prepared, stats: stats_of, rows, len, threads }.run();
             stats.set_len(asked);
         }
         stats

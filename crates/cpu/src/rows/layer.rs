@@ -221,23 +221,32 @@ impl<F: RowFloat, A: Affine<F>> RowOp<F> for Forward<F, A> {
 pub struct Backward<F> {
     /// The norm.
     pub forward: Forward<F, OfElements<F>>,
+    /// What each row was reduced to, if that is given.
+    pub rows: Option<Vec<Row<F>>>,
     /// Whether weights have a gradient.
     pub weight: bool,
     /// Whether biases have one.
     pub bias: bool,
 }
 
+impl<F: RowFloat> Backward<F> {
+    /// Whether a round is that of the statistics.
+    fn is_first(&self, round: usize) -> bool {
+        round == 0 && self.rows.is_none()
+    }
+}
+
 impl<F: RowFloat> RowOp<F> for Backward<F> {
     type Stat = (Row<F>, NormGradient<F>);
 
     fn rounds(&self) -> usize {
-        2
+        if self.rows.is_some() { 1 } else { 2 }
     }
 
     fn reduce(&self, round: usize, block: &mut Block<'_, F>, stats: &[Self::Stat], nodes: &mut [Node<F>]) {
         let Block { part, x: [x, gradient, _], terms, .. } = block;
         let n = part.n;
-        if round == 0 {
+        if self.is_first(round) {
             return self.forward.statistics.nodes(x, n, nodes);
         }
         let weight = &self.forward.affine.weight[part.from..part.from + n];
@@ -254,7 +263,8 @@ impl<F: RowFloat> RowOp<F> for Backward<F> {
         if self.forward.statistics.layer {
             sums(terms, n, nodes, 0);
         }
-        for ((x, terms), (row, _)) in x.chunks_exact(n).zip(terms.chunks_exact_mut(n)).zip(stats) {
+        for (at, (x, terms)) in x.chunks_exact(n).zip(terms.chunks_exact_mut(n)).enumerate() {
+            let row = self.rows.as_ref().map_or(stats[at].0, |rows| rows[part.rows.start + at]);
             vectorize(
                 #[inline(always)]
                 || {
@@ -268,17 +278,20 @@ impl<F: RowFloat> RowOp<F> for Backward<F> {
     }
 
     fn join(&self, round: usize, left: (Node<F>, u64), right: (Node<F>, u64)) -> Node<F> {
-        match round {
-            0 => self.forward.statistics.joined(left, right),
-            _ => [left.0[0].add(right.0[0]), left.0[1].add(right.0[1])],
+        match self.is_first(round) {
+            true => self.forward.statistics.joined(left, right),
+            false => [left.0[0].add(right.0[0]), left.0[1].add(right.0[1])],
         }
     }
 
-    fn finish(&self, round: usize, _row: usize, node: Node<F>, (row, gradient): &mut Self::Stat) {
-        match round {
-            0 => *row = self.forward.statistics.row(node),
-            _ => *gradient = NormGradient::of(node[0], node[1], self.forward.statistics.len),
+    fn finish(&self, round: usize, at: usize, node: Node<F>, (row, gradient): &mut Self::Stat) {
+        if self.is_first(round) {
+            return *row = self.forward.statistics.row(node);
         }
+        if let Some(rows) = &self.rows {
+            *row = rows[at];
+        }
+        *gradient = NormGradient::of(node[0], node[1], self.forward.statistics.len);
     }
 
     fn map(&self, block: &mut Block<'_, F>, stats: &[Self::Stat], out: &mut [F]) {

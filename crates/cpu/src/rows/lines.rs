@@ -202,7 +202,8 @@ impl Lines {
                 if dense {
                     return round(from, r.rows * r.n, r.at, r.step);
                 }
-                if r.rows == 1 || r.row_step != size as isize || r.step < (r.rows * size) as isize {
+                let whole = r.step >= (r.rows * size) as isize && (r.step as usize).is_multiple_of(size);
+                if r.rows == 1 || r.row_step != size as isize || !whole {
                     for row in 0..r.rows {
                         let at = r.at.wrapping_offset(row as isize * r.row_step);
                         round(from.add(row * part.n), r.n, at, r.step);

@@ -1,6 +1,6 @@
 //! Cross-entropy of logits, and classes or distributions over them: the loss and its gradient.
 
-use warpfold_array::{Array, ArrayRef, Error, Op, Options, RowError};
+use warpfold_array::{Array, ArrayMut, ArrayRef, Error, Op, Options, RowError};
 use warpfold_core::rows::ClassWeights;
 
 use crate::reduction::reduce;
@@ -9,7 +9,7 @@ use super::call::{Call, Want, floats, rounded, with_float};
 use super::classes::{Classes, Row, classes};
 use super::distribution::Distributions;
 use super::engine::{Input, RowOp};
-use super::lines::RowFloat;
+use super::lines::{Lines, RowFloat};
 
 /// What becomes of the losses of all rows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -129,6 +129,87 @@ pub fn cross_entropy_gradient(
         let (loss, gradient, logs) = run::<F>(&call, &logits, targets, options, want)?;
         let logsumexp = rounded(&logs, logits.dtype(), call.lengths(false))?;
         Ok(CrossEntropyLoss { loss, gradient: gradient.expect("the gradient was asked for"), logsumexp })
+    })
+}
+
+/// A loss and the logsumexp of each row, of which the gradient is in memory that was given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrossEntropyRows {
+    /// The loss, or that of each row, in the dtype of the logits.
+    pub loss: Array,
+    /// The logsumexp of each row.
+    pub logsumexp: Array,
+}
+
+/// [`cross_entropy_gradient`] with the gradient in place of the logits. After an error of the arguments the logits are
+/// as they were.
+///
+/// ```
+/// use warpfold::{ArrayMut, ArrayRef, rows};
+///
+/// let (mut logits, targets) = ([0.0f32, 0.0, 3.0, 3.0], [1i64, 0]);
+/// let options = rows::CrossEntropy { reduction: rows::LossReduction::Sum, ..rows::CrossEntropy::default() };
+/// let place = ArrayMut::from_slice(&mut logits, &[2, 2])?;
+/// rows::cross_entropy_in_place(place, ArrayRef::flat(&targets), 1, &options)?;
+/// assert_eq!(logits, [0.5, -0.5, -0.5, 0.5]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`cross_entropy`].
+pub fn cross_entropy_in_place(
+    mut logits: ArrayMut<'_>,
+    targets: ArrayRef<'_>,
+    axis: isize,
+    options: &CrossEntropy<'_>,
+) -> Result<CrossEntropyRows, Error> {
+    let (to, logits) = (logits.base(), logits.array());
+    let call = Call::new("cross_entropy_in_place", logits, &[axis], options.threads)?;
+    let to = Lines::at(to, logits.dtype(), false, logits.shape(), logits.strides(), &call.axes);
+    // SAFETY: the logits are this function's, and no other argument has their memory.
+    unsafe { written(call, &logits, to, targets, options) }
+}
+
+/// [`cross_entropy_gradient`] with the gradient in memory that is there, of the shape and dtype of the logits.
+///
+/// # Errors
+/// As [`cross_entropy`]; [`RowError::Shape`], [`RowError::ResultDType`] of the memory.
+pub fn cross_entropy_gradient_into(
+    logits: ArrayRef<'_>,
+    targets: ArrayRef<'_>,
+    axis: isize,
+    options: &CrossEntropy<'_>,
+    mut to: ArrayMut<'_>,
+) -> Result<CrossEntropyRows, Error> {
+    const OP: &str = "cross_entropy_gradient_into";
+    let (expected, found) = (logits.dtype(), to.array().dtype());
+    if expected != found {
+        return Err(RowError::ResultDType { op: OP, expected, found }.into());
+    }
+    let call = Call::new(OP, logits, &[axis], options.threads)?;
+    call.shape("the results", &to.array(), logits.shape())?;
+    let to = Lines::at(to.base(), found, false, logits.shape(), to.array().strides(), &call.axes);
+    // SAFETY: the memory is this function's, and no other argument has it.
+    unsafe { written(call, &logits, to, targets, options) }
+}
+
+/// The loss and the logsumexp of each row, with the gradient in memory that is there.
+///
+/// # Safety
+/// As of [`Call::to`]; the targets have other memory.
+unsafe fn written(
+    call: Call<'_>,
+    logits: &ArrayRef<'_>,
+    to: Lines,
+    targets: ArrayRef<'_>,
+    options: &CrossEntropy<'_>,
+) -> Result<CrossEntropyRows, Error> {
+    // SAFETY: the caller's.
+    let call = unsafe { call.to(to) };
+    let want = Want { stats: true, array: true };
+    with_float!(logits.dtype(), F => {
+        let (loss, _, logs) = run::<F>(&call, logits, targets, options, want)?;
+        Ok(CrossEntropyRows { loss, logsumexp: rounded(&logs, logits.dtype(), call.lengths(false))? })
     })
 }
 

@@ -26,10 +26,13 @@ mod stretches;
 
 pub use batch::{BatchNorm, BatchNormed, batch_norm, batch_norm_backward};
 pub use group::{group_norm, group_norm_backward};
-pub use loss::{CrossEntropy, CrossEntropyLoss, LossReduction, cross_entropy, cross_entropy_gradient};
+pub use loss::{
+    CrossEntropy, CrossEntropyLoss, CrossEntropyRows, LossReduction, cross_entropy, cross_entropy_gradient,
+    cross_entropy_gradient_into, cross_entropy_in_place,
+};
 pub use norm::{
-    Norm, NormGradients, ResidualNorm, layer_norm, layer_norm_backward, layer_norm_residual, rms_norm,
-    rms_norm_backward, rms_norm_residual,
+    Norm, NormGradients, ResidualNorm, layer_norm, layer_norm_backward, layer_norm_backward_given, layer_norm_residual,
+    rms_norm, rms_norm_backward, rms_norm_residual,
 };
 pub use pairs::{Loss, Pairs, cosine_similarity, cosine_similarity_backward, dot, dot_backward, loss, loss_backward};
 pub use scatter::{Embedding, embedding_backward, index_add, scatter_add};

@@ -2,6 +2,7 @@
 
 use warpfold_array::{Array, ArrayRef, Error};
 use warpfold_core::DType;
+use warpfold_core::rows::Norm as Row;
 
 use super::call::{Call, Want, floats, rounded, with_float};
 use super::layer::{Backward, Forward, OfElements, Statistics};
@@ -90,7 +91,7 @@ macro_rules! norms {
             axes: &[isize],
             options: &Norm<'_>,
         ) -> Result<NormGradients, Error> {
-            backward((stringify!($gradients), $layer), [x, gradient], axes, options)
+            backward((stringify!($gradients), $layer), [x, gradient], None, axes, options)
         }
     )*};
 }
@@ -206,9 +207,37 @@ fn forward(
     })
 }
 
+/// [`layer_norm_backward`] of rows whose means, and one over their deviations, are given: arrays of floats of the
+/// shape of the other axes. ε is not read. The gradients are those of statistics that depend on the elements.
+///
+/// ```
+/// use warpfold::{ArrayRef, rows};
+///
+/// let (x, gradient) = ([1.0f64, 3.0], [1.0f64, 2.0]);
+/// let (x, gradient) = (ArrayRef::flat(&x), ArrayRef::flat(&gradient));
+/// let (mean, inverse) = (ArrayRef::from_slice(&[2.0f64], &[])?, ArrayRef::from_slice(&[1.0f64], &[])?);
+/// let options = rows::Norm { epsilon: 0.0, ..rows::Norm::default() };
+/// let of = rows::layer_norm_backward_given(x, gradient, [mean, inverse], &[0], &options)?;
+/// assert_eq!(of, rows::layer_norm_backward(x, gradient, &[0], &options)?);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`layer_norm_backward`]; statistics of another shape.
+pub fn layer_norm_backward_given(
+    x: ArrayRef<'_>,
+    gradient: ArrayRef<'_>,
+    statistics: [ArrayRef<'_>; 2],
+    axes: &[isize],
+    options: &Norm<'_>,
+) -> Result<NormGradients, Error> {
+    backward(("layer_norm_backward_given", true), [x, gradient], Some(statistics), axes, options)
+}
+
 fn backward(
     (name, layer): Named,
     [x, gradient]: [ArrayRef<'_>; 2],
+    statistics: Option<[ArrayRef<'_>; 2]>,
     axes: &[isize],
     options: &Norm<'_>,
 ) -> Result<NormGradients, Error> {
@@ -217,7 +246,8 @@ fn backward(
     call.alike("the gradients", &gradient)?;
     with_float!(x.dtype(), F => {
         let (weight, bias) = (options.weight.is_some(), options.bias.is_some());
-        let op = Backward { forward: of::<F>(layer, &call, options, None)?, weight, bias };
+        let rows = statistics.map(|given| rows::<F>(&call, given)).transpose()?;
+        let op = Backward { forward: of::<F>(layer, &call, options, None)?, rows, weight, bias };
         let inputs = [call.input(x), call.input(gradient)];
         let results = call.run(&op, &inputs, None, Want { stats: false, array: true })?;
         let mut columns = results.columns.into_iter();
@@ -231,6 +261,16 @@ fn backward(
         let (weight, bias) = (sums(&options.weight)?, sums(&options.bias)?);
         Ok(NormGradients { x: results.array.expect("the array was asked for"), weight, bias })
     })
+}
+
+/// What the rows were reduced to.
+fn rows<F: RowFloat>(call: &Call<'_>, statistics: [ArrayRef<'_>; 2]) -> Result<Vec<Row<F>>, Error> {
+    for (what, array) in ["the means", "the inverses of deviations"].into_iter().zip(&statistics) {
+        call.floats(what, array.dtype())?;
+        call.shape(what, array, &call.lengths(false))?;
+    }
+    let [mean, inverse] = [floats::<F>(&statistics[0])?, floats::<F>(&statistics[1])?];
+    Ok(mean.into_iter().zip(inverse).map(|(mean, inverse)| Row { mean, inverse }).collect())
 }
 
 /// Checks weights and biases.

@@ -77,7 +77,7 @@ from ._native import (
     sum,
     var,
 )
-from ._pool import MaxPool, TopK, avg_pool, avg_pool_backward, max_pool, max_pool_backward, top_k
+from ._pool import MaxPool, TopK, avg_pool, avg_pool_backward, max_pool, max_pool_backward, sample, top_k
 from ._reference import tree_reference
 from ._rows import (
     BatchNorm,
@@ -167,6 +167,7 @@ __all__ = [
     "reduce_by_key",
     "rms_norm",
     "rms_norm_backward",
+    "sample",
     "scatter_add",
     "segmented",
     "set_num_threads",

@@ -14,6 +14,7 @@ from ._pool import avg_pool as avg_pool
 from ._pool import avg_pool_backward as avg_pool_backward
 from ._pool import max_pool as max_pool
 from ._pool import max_pool_backward as max_pool_backward
+from ._pool import sample as sample
 from ._pool import top_k as top_k
 from ._rows import BatchNorm as BatchNorm
 from ._rows import CrossEntropyLoss as CrossEntropyLoss

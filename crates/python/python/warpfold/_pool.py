@@ -1,4 +1,4 @@
-"""Pooling, its gradients, and the greatest elements along an axis: results with names."""
+"""Pooling, its gradients, the greatest elements along an axis, and classes that are drawn."""
 
 from collections import namedtuple
 
@@ -225,3 +225,49 @@ def top_k(x, k, axis=-1, largest=True):
     TopK(values=array([9, 9, 4]), indices=array([1, 3, 2]))
     """
     return TopK(*_native.top_k(x, k, axis, largest))
+
+
+def sample(logits, noise, axis=-1, *, temperature=1.0):
+    """A class of each row of logits, drawn by noise that is given.
+
+    It is the index of the greatest logit + noise * temperature, the first of equal ones. If the noise is Gumbel's, a
+    class is drawn with its probability in the softmax of logits / temperature. The same noise draws the same class in
+    any batch.
+
+    Parameters
+    ----------
+    logits : array
+        Of floats, with an axis of classes. A class whose logit is minus infinity is not drawn before others.
+    noise : array
+        Of floats, of the shape of `logits`: -log(-log(u)), of u between 0 and 1. numpy.random.Generator.gumbel gives
+        it.
+    axis : int
+        That of the classes.
+    temperature : float
+        Zero: the greatest logit, and the noise is not read.
+
+    Returns
+    -------
+    scalar or array
+        Of int64, of the shape of the other axes.
+
+    Raises
+    ------
+    TypeError
+        For what is no array of floats, and an array on a GPU: wf.torch.sample takes it.
+    ValueError
+        For noise of another shape, rows without classes, and a temperature that is negative or not finite.
+    numpy.exceptions.AxisError
+        For an axis that is not there.
+    MemoryError
+        For a result that memory does not hold.
+
+    Examples
+    --------
+    >>> import warpfold as wf
+    >>> wf.sample([[1.0, 2.0, 3.0]], [[0.5, 4.0, -2.0]])
+    array([1])
+    >>> wf.sample([[1.0, 2.0, 3.0]], [[0.5, 4.0, -2.0]], temperature=0)
+    array([2])
+    """
+    return _native.sample(logits, noise, temperature, axis)

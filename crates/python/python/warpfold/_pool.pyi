@@ -1,4 +1,4 @@
-"""The types of pooling and of `top_k`."""
+"""The types of pooling, `top_k` and `sample`."""
 
 from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
@@ -68,3 +68,4 @@ def avg_pool_backward(
     divisor_override: int | None = None,
 ) -> Any: ...
 def top_k(x: Array, k: int, axis: int = -1, largest: bool = True) -> TopK: ...
+def sample(logits: Array, noise: Array, axis: int = -1, *, temperature: float = 1.0) -> Any: ...

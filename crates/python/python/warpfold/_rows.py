@@ -1,6 +1,9 @@
 """Gradients of rows that come with others: results with names."""
 
+import sys
 from collections import namedtuple
+
+import numpy as np
 
 from . import _native
 
@@ -172,6 +175,22 @@ def batch_norm_backward(x, gradient, weight=None, bias=None, axis=1, *, mean=Non
     return NormGradients(*_native.batch_norm_backward(x, gradient, axis, epsilon, weight, bias, mean, var))
 
 
+def _place(out):
+    """The array that a gradient is written to."""
+    if isinstance(out, np.ndarray) and not isinstance(out, np.ma.MaskedArray):
+        if not out.flags.writeable:
+            raise ValueError("cross_entropy_gradient: out is read-only: give an array that can be written to")
+        return out.view(np.ndarray)
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(out, torch.Tensor):
+        raise TypeError(
+            f"cross_entropy_gradient: out is an array of NumPy or a tensor of PyTorch, and this is {type(out).__name__}"
+        )
+    if out.is_neg():
+        raise TypeError("cross_entropy_gradient: out is a view of negated numbers: give a tensor of its own")
+    return out
+
+
 def cross_entropy_gradient(
     logits,
     targets,
@@ -182,6 +201,7 @@ def cross_entropy_gradient(
     weight=None,
     reduction="mean",
     gradient=None,
+    out=None,
 ):
     """The cross-entropy of rows of logits, and the gradient of the logits in the same call.
 
@@ -191,16 +211,21 @@ def cross_entropy_gradient(
         As those of cross_entropy.
     gradient : array, optional
         That of the loss, of its shape. By default 1.
+    out : array, optional
+        Where the gradient of the logits goes, of their shape and dtype: an array of NumPy, or a tensor of PyTorch on
+        the CPU. It may be the logits themselves, which are overwritten then, and no memory of their size is needed. If
+        the call is interrupted, a part of them is.
 
     Returns
     -------
     CrossEntropyLoss
-        With `loss`; `gradient`, of the shape and dtype of the logits; `logsumexp`, that of each row.
+        With `loss`; `gradient`, of the shape and dtype of the logits, or `out`; `logsumexp`, that of each row.
 
     Raises
     ------
     TypeError, ValueError, numpy.exceptions.AxisError, MemoryError
-        As cross_entropy.
+        As cross_entropy. For an `out` that is read-only, whose elements share memory, or that overlaps the logits
+        without being the same elements: ValueError.
 
     Examples
     --------
@@ -208,8 +233,18 @@ def cross_entropy_gradient(
     >>> wf.cross_entropy_gradient([[0.0, 0.0], [3.0, 3.0]], [1, 0], reduction="sum").gradient
     array([[ 0.5, -0.5],
            [-0.5,  0.5]])
+    >>> import numpy as np
+    >>> logits = np.array([[0.0, 0.0], [3.0, 3.0]])
+    >>> loss = wf.cross_entropy_gradient(logits, [1, 0], reduction="sum", out=logits).loss
+    >>> logits
+    array([[ 0.5, -0.5],
+           [-0.5,  0.5]])
     """
-    found = _native.cross_entropy_gradient(
-        logits, targets, axis, ignore_index, label_smoothing, weight, reduction, gradient
-    )
-    return CrossEntropyLoss(*found)
+    given = logits, targets, axis, ignore_index, label_smoothing, weight, reduction, gradient
+    if out is None:
+        return CrossEntropyLoss(*_native.cross_entropy_gradient(*given, None))
+    loss, _, logsumexp = _native.cross_entropy_gradient(*given, _place(out))
+    if not isinstance(out, np.ndarray) and not out.is_inference():
+        # PyTorch is told, so that a graph that has kept the tensor says so.
+        sys.modules["torch"].autograd.graph.increment_version(out)
+    return CrossEntropyLoss(loss, out, logsumexp)

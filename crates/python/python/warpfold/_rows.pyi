@@ -153,6 +153,7 @@ def cross_entropy_gradient(
     weight: Array | None = None,
     reduction: Reduced = "mean",
     gradient: Array | None = None,
+    out: Array | None = None,
 ) -> CrossEntropyLoss: ...
 def mse(
     x: Array,

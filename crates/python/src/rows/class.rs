@@ -6,10 +6,11 @@ use pyo3::types::PyTuple;
 use warpfold::cuda;
 use warpfold::cuda::rows::{RowArrays, RowMap};
 use warpfold::rows::{self, CrossEntropy};
+use warpfold::{ArrayMut, ArrayRef, Meeting, RowError};
 
 use super::call::{Object, computed, host, layout, optional, reduction, text};
 use crate::gpu::{GpuRows, Wanted};
-use crate::pool;
+use crate::{error, pool};
 
 #[doc = text!(
     "The cross-entropy of rows of logits and the class of each row: its logsumexp less the logit of the class.",
@@ -41,7 +42,8 @@ fn cross_entropy<'py>(
     })
 }
 
-/// The loss, the gradient of the logits and the logsumexp of each row. The docstring is Python's, in `warpfold._rows`.
+/// The loss, the gradient of the logits and the logsumexp of each row. The docstring is Python's, in `warpfold._rows`,
+/// which has found that `out`, where the gradient goes, can be written to.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 fn cross_entropy_gradient<'py>(
@@ -53,19 +55,64 @@ fn cross_entropy_gradient<'py>(
     weight: Object<'_, 'py>,
     reduction: &str,
     gradient: Object<'_, 'py>,
+    out: Object<'_, 'py>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let py = logits.py();
-    let (input, targets) = (host(logits)?, host(targets)?);
+    let (input, targets, place) = (host(logits)?, host(targets)?, optional(out)?);
     let (weight, gradient) = (optional(weight)?, optional(gradient)?);
     let (logits, targets) = (input.layout()?, targets.layout()?);
     let (weights, gradient, reduction) = (layout(&weight)?, layout(&gradient)?, self::reduction(reduction)?);
-    let found = pool::run(py, logits.len(), |how| {
+    let to = layout(&place)?.map(|to| To::of(py, &to, &logits, &targets)).transpose()?;
+    let (loss, gradient, logsumexp) = pool::run(py, logits.len(), |how| {
         let options = CrossEntropy { ignore, smoothing, weights, reduction, gradient, threads: how.threads };
-        rows::cross_entropy_gradient(logits, targets, axis, &options)
+        let found = match to {
+            None => {
+                let found = rows::cross_entropy_gradient(logits, targets, axis, &options)?;
+                return Ok((found.loss, Some(found.gradient), found.logsumexp));
+            }
+            Some(To::InPlace(logits)) => rows::cross_entropy_in_place(logits, targets, axis, &options)?,
+            Some(To::Elsewhere(to)) => rows::cross_entropy_gradient_into(logits, targets, axis, &options, to)?,
+        };
+        Ok((found.loss, None, found.logsumexp))
     })?;
-    let [loss, gradient, logsumexp] =
-        [found.loss, found.gradient, found.logsumexp].map(|array| input.result(py, array, None));
-    PyTuple::new(py, [loss?, gradient?, logsumexp?])
+    let [loss, logsumexp] = [loss, logsumexp].map(|array| input.result(py, array, None));
+    let gradient = gradient.map(|array| input.result(py, array, None)).transpose()?;
+    PyTuple::new(py, [Some(loss?), gradient, Some(logsumexp?)])
+}
+
+/// Where a gradient is written.
+enum To<'a> {
+    /// Over the logits.
+    InPlace(ArrayMut<'a>),
+    /// To memory that no argument has.
+    Elsewhere(ArrayMut<'a>),
+}
+
+impl<'a> To<'a> {
+    /// An array that can be written to.
+    ///
+    /// # Errors
+    /// TypeError for another byte order; ValueError for elements that share memory, and for arrays that do.
+    fn of(py: Python<'_>, to: &ArrayRef<'a>, logits: &ArrayRef<'_>, targets: &ArrayRef<'_>) -> PyResult<Self> {
+        const OP: &str = "cross_entropy_gradient";
+        if to.is_swapped() {
+            return Err(PyTypeError::new_err(format!("{OP}: out must be in this machine's byte order")));
+        }
+        // SAFETY: the caller has found that the array, which is held, can be written to. If another thread uses it
+        // meanwhile, the numbers are unspecified, as with NumPy.
+        let to = unsafe { ArrayMut::from_raw(to.base().cast_mut(), to.dtype(), to.shape(), to.strides()) };
+        let to = to.map_err(|e| error::of(py, &e))?;
+        let overlap = |what| Err(error::of(py, &RowError::Overlap { op: OP, what }.into()));
+        // Other arrays have been read before a gradient is written.
+        if to.meets(targets) != Meeting::Apart && targets.dtype().is_float() {
+            return overlap("the targets");
+        }
+        match to.meets(logits) {
+            Meeting::Apart => Ok(Self::Elsewhere(to)),
+            Meeting::Same => Ok(Self::InPlace(to)),
+            Meeting::Overlap => overlap("the logits"),
+        }
+    }
 }
 
 /// Of arrays on a GPU the loss of each row and what follows from rows, or, if that is given as `noted`, the gradient of

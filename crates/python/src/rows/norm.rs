@@ -26,6 +26,28 @@ pub fn gradients<'py>(
     PyTuple::new(py, [Some(x.result(py, found.x, None)?), of(weight, found.weight)?, of(bias, found.bias)?])
 }
 
+/// The gradients of layer norm of rows whose means, and one over their deviations, are given: for `warpfold.torch`.
+#[pyfunction]
+fn layer_norm_backward_given<'py>(
+    x: &Bound<'py, PyAny>,
+    gradient: &Bound<'py, PyAny>,
+    mean: &Bound<'py, PyAny>,
+    inverse: &Bound<'py, PyAny>,
+    weight: Object<'_, 'py>,
+    bias: Object<'_, 'py>,
+    axis: Axes,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let (input, gradient, mean, inverse) = (host(x)?, host(gradient)?, host(mean)?, host(inverse)?);
+    let (weights, biases) = (optional(weight)?, optional(bias)?);
+    let (x, gradient, statistics) = (input.layout()?, gradient.layout()?, [mean.layout()?, inverse.layout()?]);
+    let (weight, bias, axes) = (layout(&weights)?, layout(&biases)?, axis.of(&x));
+    let found = pool::run(input.py(), x.len(), |how| {
+        let options = Norm { weight, bias, threads: how.threads, ..Norm::default() };
+        rows::layer_norm_backward_given(x, gradient, statistics, &axes, &options)
+    })?;
+    gradients(&input, &weights, &biases, found)
+}
+
 /// The two norms and their gradients: names, first lines and examples of each. A gradient's docstring is Python's, in
 /// `warpfold._rows`.
 macro_rules! functions {
@@ -124,7 +146,7 @@ macro_rules! functions {
                 module.add_function(wrap_pyfunction!($name, module)?)?;
                 module.add_function(wrap_pyfunction!($backward, module)?)?;
             )*
-            Ok(())
+            module.add_function(wrap_pyfunction!(layer_norm_backward_given, module)?)
         }
     };
 }

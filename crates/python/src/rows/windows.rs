@@ -1,4 +1,4 @@
-//! Pooling and `top_k`. The docstrings are Python's, in `warpfold._pool`.
+//! Pooling, `top_k` and `sample`. The docstrings are Python's, in `warpfold._pool`.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -139,10 +139,23 @@ fn top_k<'py>(x: &Bound<'py, PyAny>, k: Count, axis: isize, largest: bool) -> Py
     two(&input, found.values, Some(found.indices))
 }
 
+#[pyfunction]
+fn sample<'py>(
+    logits: &Bound<'py, PyAny>,
+    noise: &Bound<'py, PyAny>,
+    temperature: f64,
+    axis: isize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (input, noise) = (host(logits)?, host(noise)?);
+    let (logits, noise) = (input.layout()?, noise.layout()?);
+    computed(&input, &logits, |threads| select::sample(logits, noise, temperature, axis, threads))
+}
+
 /// Adds the functions of this file.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(max_pool, module)?)?;
     module.add_function(wrap_pyfunction!(max_pool_backward, module)?)?;
     module.add_function(wrap_pyfunction!(avg_pool, module)?)?;
-    module.add_function(wrap_pyfunction!(top_k, module)?)
+    module.add_function(wrap_pyfunction!(top_k, module)?)?;
+    module.add_function(wrap_pyfunction!(sample, module)?)
 }

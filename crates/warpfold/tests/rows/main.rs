@@ -3,6 +3,7 @@
 mod channels;
 mod distribution;
 mod given;
+mod in_place;
 mod loss;
 mod norm;
 mod pairs;
@@ -10,6 +11,7 @@ mod pool;
 #[path = "../all/reference.rs"]
 #[allow(dead_code)]
 mod reference;
+mod sample;
 mod scatter;
 mod select;
 mod softmax;
@@ -140,4 +142,15 @@ fn many(n: u64, test: impl Fn(&mut Random, DType, &str)) {
             test(r, dtype, &format!("seed {seed} {simd:?} {dtype}"));
         }
     }
+}
+
+/// The same, of a shape and an axis along which there are elements.
+fn many_axes(n: u64, test: impl Fn(&mut Random, DType, &[usize], usize, &str)) {
+    many(n, |r, dtype, what| {
+        let (shape, _) = problem(r);
+        let axis = r.below(shape.len());
+        if shape[axis] > 0 {
+            test(r, dtype, &shape, axis, what);
+        }
+    });
 }

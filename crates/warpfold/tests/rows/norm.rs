@@ -3,7 +3,8 @@
 use warpfold::core::ops::{Deviation, Square, Sum};
 use warpfold::core::{Element, Reducer, tree};
 use warpfold::rows::{
-    Norm, layer_norm, layer_norm_backward, layer_norm_residual, rms_norm, rms_norm_backward, rms_norm_residual,
+    Norm, layer_norm, layer_norm_backward, layer_norm_backward_given, layer_norm_residual, rms_norm, rms_norm_backward,
+    rms_norm_residual,
 };
 use warpfold::{ArrayRef, DType, RowError};
 
@@ -129,8 +130,10 @@ fn check_backward(r: &mut Random, dtype: DType, shape: &[usize], axes: &[isize],
     let op = if layer { layer_norm_backward } else { rms_norm_backward };
     let got = op(x.view(), g.view(), axes, &options).unwrap();
     let what = format!("{what} {shape:?} {axes:?} layer {layer} {:?} {:?}", x.strides, g.strides);
+    let (of_x, of_g) = (x.view(), g.view());
     with_float!(dtype, F => {
         let (x, g) = (wide::<F>(&x), wide::<F>(&g));
+        let (mut means, mut inverses) = (Vec::new(), Vec::new());
         let factors = weight.as_ref().map(wide::<F>);
         let rows = rows(shape, axes);
         let len = axes.iter().map(|&a| shape[a.rem_euclid(shape.len() as isize) as usize]).product();
@@ -139,6 +142,8 @@ fn check_backward(r: &mut Random, dtype: DType, shape: &[usize], axes: &[isize],
         for indices in &rows {
             let items: Vec<F> = indices.iter().map(|&i| x[i]).collect();
             let (mean, inverse) = row!(F, layer, &items, 1e-5);
+            means.push(mean);
+            inverses.push(inverse);
             let normal: Vec<F> = items.iter().map(|x| (x - mean) * inverse).collect();
             let weighed = |at: usize| factors.as_ref().map_or(g[indices[at]], |w| g[indices[at]] * w[at]);
             let n = items.len() as F;
@@ -153,6 +158,17 @@ fn check_backward(r: &mut Random, dtype: DType, shape: &[usize], axes: &[isize],
             }
         }
         same(&got.x, &want, &what);
+        if layer {
+            let rank = shape.len() as isize;
+            let kept = |axis: &isize| !axes.contains(axis) && !axes.contains(&(axis - rank));
+            let batch: Vec<usize> = (0..rank).filter(kept).map(|axis| shape[axis as usize]).collect();
+            let statistics = [&means, &inverses].map(|of| ArrayRef::from_slice(of, &batch).unwrap());
+            let options = Norm { epsilon: f64::NAN, ..options };
+            let given = layer_norm_backward_given(of_x, of_g, statistics, axes, &options).unwrap();
+            same(&given.x, &want, &what);
+            assert_eq!((given.weight.as_ref().map(bits), given.bias.as_ref().map(bits)),
+                (got.weight.as_ref().map(bits), got.bias.as_ref().map(bits)), "{what}");
+        }
         let down = |columns: Vec<Vec<F>>, dtype| -> Vec<u64> {
             let sum = |column: Vec<F>| tree::tree(&Sum::<F>::total(), column).unwrap_or(0.0);
             columns.into_iter().map(|column| narrow(sum(column), dtype)).collect()
@@ -178,6 +194,9 @@ fn errors() {
     assert_eq!(error.to_string(), "rms_norm: the weights have shape [4], and must have shape [3]");
     let error = layer_norm_residual(x, ArrayRef::flat(&weight), &[1], &Norm::default()).unwrap_err();
     assert_eq!(error.to_string(), "layer_norm_residual: the residuals have shape [4], and must have shape [2, 3]");
+    let one = ArrayRef::flat(&[1.0f32]);
+    let error = layer_norm_backward_given(x, x, [one; 2], &[1], &Norm::default()).unwrap_err();
+    assert_eq!(error.to_string(), "layer_norm_backward_given: the means have shape [1], and must have shape [2]");
     let integers = [1i8; 3];
     let options = Norm { bias: Some(ArrayRef::flat(&integers)), ..Norm::default() };
     let error = layer_norm(x, &[1], &options).unwrap_err();

@@ -9,11 +9,11 @@ or the threads.
 >>> logits.grad[0]
 tensor([-0.3750,  0.1250,  0.1250,  0.1250])
 
-Functions have the names and arguments of `torch.nn.functional`, modules those of `torch.nn`. Tensors are the CPU's for
-now. What a result is, bit for bit, is written in docs/numerics.md.
+Functions have the names and arguments of `torch.nn.functional`, modules those of `torch.nn`. Tensors are on the CPU or,
+for most of them, on an NVIDIA GPU. What a result is, bit for bit, is written in docs/numerics.md.
 """
 
-from . import _invariant_norms  # noqa: F401 (registers kernels)
+from . import _invariant_norms, _invariant_sums  # noqa: F401 (register kernels)
 from ._functions import (
     binary_cross_entropy_with_logits,
     cosine_similarity,
@@ -26,6 +26,7 @@ from ._functions import (
     smooth_l1_loss,
     softmax,
 )
+from ._hooks import kernel_mapping, register_vllm
 from ._invariant import Report, batch_invariant
 from ._modules import (
     BatchNorm1d,
@@ -40,7 +41,8 @@ from ._modules import (
     TreeLinear,
 )
 from ._norms import batch_norm, group_norm, layer_norm, rms_norm
-from ._pool import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d, topk
+from ._patch import Patch, patch_model
+from ._pool import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d, sample, topk
 from ._scatter import embedding, index_add, scatter_add
 
 __all__ = [
@@ -51,6 +53,7 @@ __all__ = [
     "GroupNorm",
     "LayerNorm",
     "LogSoftmax",
+    "Patch",
     "RMSNorm",
     "Report",
     "Softmax",
@@ -67,6 +70,7 @@ __all__ = [
     "group_norm",
     "huber_loss",
     "index_add",
+    "kernel_mapping",
     "kl_div",
     "l1_loss",
     "layer_norm",
@@ -75,7 +79,10 @@ __all__ = [
     "max_pool2d",
     "max_pool3d",
     "mse_loss",
+    "patch_model",
+    "register_vllm",
     "rms_norm",
+    "sample",
     "scatter_add",
     "smooth_l1_loss",
     "softmax",

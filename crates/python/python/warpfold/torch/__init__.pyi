@@ -24,8 +24,10 @@ class RMSNorm(_Module):
         elementwise_affine: bool = True,
         device: Any = None,
         dtype: Any = None,
+        *,
+        weight_offset: float = 0.0,
     ) -> None: ...
-    def __call__(self, x: Tensor) -> Tensor: ...
+    def __call__(self, x: Tensor, residual: Tensor | None = None) -> Any: ...
 
 class LayerNorm(_Module):
     def __init__(
@@ -37,7 +39,36 @@ class LayerNorm(_Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None: ...
+    def __call__(self, input: Tensor, residual: Tensor | None = None) -> Any: ...
+
+class GroupNorm(_Module):
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None: ...
     def __call__(self, input: Tensor) -> Tensor: ...
+
+class _BatchNorm(_Module):
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None: ...
+    def __call__(self, input: Tensor) -> Tensor: ...
+
+class BatchNorm1d(_BatchNorm): ...
+class BatchNorm2d(_BatchNorm): ...
+class BatchNorm3d(_BatchNorm): ...
 
 class CrossEntropyLoss(_Module):
     def __init__(
@@ -62,18 +93,61 @@ class Report:
     kept: Counter[str]
     not_ours: Counter[str]
 
+class Patch:
+    replaced: dict[str, str]
+    kept: dict[str, str]
+    def undo(self) -> None: ...
+    def __enter__(self) -> Patch: ...
+    def __exit__(self, *error: object) -> None: ...
+
+def patch_model(model: Any, *, norms: bool = True, loss: bool = True, attention: bool = False) -> Patch: ...
+def kernel_mapping() -> dict[str, dict[str, Any]]: ...
+def register_vllm() -> list[str]: ...
 def batch_invariant() -> AbstractContextManager[Report]: ...
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor: ...
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor: ...
 def rms_norm(
-    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
-) -> Tensor: ...
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    eps: float | None = None,
+    *,
+    residual: Tensor | None = None,
+    weight_offset: float = 0.0,
+) -> Any: ...
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
+    *,
+    residual: Tensor | None = None,
+    weight_offset: float = 0.0,
+) -> Any: ...
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor: ...
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor: ...
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor: ...
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor: ...
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
 ) -> Tensor: ...
 def cross_entropy(
     input: Tensor,
@@ -189,3 +263,4 @@ def avg_pool3d(
     divisor_override: int | None = None,
 ) -> Tensor: ...
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> _TopK: ...
+def sample(logits: Tensor, noise: Tensor, dim: int = -1, *, temperature: float = 1.0) -> Tensor: ...

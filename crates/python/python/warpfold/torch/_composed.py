@@ -261,3 +261,15 @@ def cosine_similarity_backward(x, y, gradient, axis, epsilon):
     scale = gradient.to(of.x.dtype).unsqueeze(axis)
     own = torch.where(of.root < of.epsilon, 0, of.dot / of.norms / of.squares * scale)
     return _rounded(of.y * (scale / of.norms) - of.x * own, x.dtype)
+
+
+# Classes that are drawn.
+
+
+def sample(logits, noise, axis, temperature):
+    """The index of the greatest sum of logit and noise."""
+    x = logits.to(real(logits))
+    if temperature:
+        sums = x + noise.to(x.dtype) * _number(temperature, x.dtype)
+        x = torch.where(x == -torch.inf, x, sums)
+    return _native.argmax(x, axis)

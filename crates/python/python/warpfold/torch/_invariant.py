@@ -15,24 +15,36 @@ from .. import _native
 from . import _composed
 
 # Operators that add up many numbers, and are PyTorch's also in the mode.
-NOT_OURS = (
+NOT_OURS = frozenset(
     "mm addmm bmm baddbmm addbmm mv addmv dot vdot addr convolution convolution_backward _convolution mkldnn_linear "
     "cumsum cumprod logcumsumexp prod _native_batch_norm_legit _scaled_dot_product_flash_attention_for_cpu "
     "_scaled_dot_product_flash_attention_for_cpu_backward _scaled_dot_product_attention_math avg_pool1d avg_pool2d "
-    "avg_pool3d _adaptive_avg_pool2d _adaptive_avg_pool3d _embedding_bag _ctc_loss trace index_put_ _index_put_impl_ "
-    "_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_backward "
+    "avg_pool3d avg_pool2d_backward avg_pool3d_backward max_pool2d_with_indices_backward "
+    "max_pool3d_with_indices_backward _adaptive_avg_pool2d _adaptive_avg_pool3d _adaptive_avg_pool2d_backward "
+    "_adaptive_avg_pool3d_backward _embedding_bag _embedding_bag_backward _embedding_bag_dense_backward _ctc_loss "
+    "_ctc_loss_backward trace dist multi_margin_loss multilabel_margin_loss_forward mkldnn_rnn_layer "
+    "mkldnn_rnn_layer_backward _fft_r2c _fft_c2r _fft_c2c col2im grid_sampler_2d_backward grid_sampler_3d_backward "
+    "upsample_linear1d_backward upsample_bilinear2d_backward upsample_bicubic2d_backward "
+    "upsample_trilinear3d_backward upsample_nearest1d_backward upsample_nearest2d_backward "
+    "upsample_nearest3d_backward _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_backward "
     "_scaled_dot_product_efficient_attention _scaled_dot_product_efficient_attention_backward "
     "_scaled_dot_product_cudnn_attention _scaled_dot_product_cudnn_attention_backward cudnn_batch_norm "
-    "cudnn_batch_norm_backward _grouped_mm _scaled_mm "
-    "scatter_reduce scatter_reduce_ _thnn_fused_lstm_cell _cdist_forward _pdist_forward nansum"
-).split()
+    "cudnn_batch_norm_backward _cudnn_rnn _cudnn_rnn_backward _grouped_mm _scaled_mm index_reduce segment_reduce "
+    "scatter_reduce scatter_reduce_ _thnn_fused_lstm_cell _thnn_fused_gru_cell _cdist_forward _cdist_backward "
+    "_pdist_forward _pdist_backward unfold_backward nansum".split()
+)
+# The same if the argument of this number, whether they add, is true.
+NOT_OURS_IF = {"put": 3, "put_": 3}
 
 _REPLACED = {}
+# The names of these operators, whatever the overload.
+_PACKETS = set()
 
 
 def _replaces(*names, keys=("CPU", "CUDA")):
     def register(function):
         _REPLACED.update(dict.fromkeys(names, (function, keys)))
+        _PACKETS.update(name.partition(".")[0] for name in names)
         return function
 
     return register
@@ -68,9 +80,13 @@ class _Watch(TorchDispatchMode):
         self.report = report
 
     def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
-        name = operator.overloadpacket.__name__
-        if name in NOT_OURS:
+        name, overload = operator.overloadpacket.__name__, operator._overloadname
+        adds = NOT_OURS_IF.get(name)
+        if name in NOT_OURS or (adds is not None and len(args) > adds and args[adds]):
             self.report.not_ours[name] += 1
+        elif overload.endswith("out") and name in _PACKETS:
+            # Into memory that is given.
+            self.report.kept[f"{name}.{overload}"] += 1
         return operator(*args, **(kwargs or {}))
 
 
@@ -84,9 +100,9 @@ def batch_invariant():
     """Replaces PyTorch's reductions on the CPU and NVIDIA GPUs by Warpfold's, within a `with` statement; gives a `Report`.
 
     Sums, means, variances, extremes, norms, logsumexp, softmax and its logarithm, layer norm, group norm, batch norm,
-    the losses nll, mse and huber, index_add, scatter_add, gradients of embeddings, and bincount of weights: forward and
-    backward. All threads of the process are concerned. On a GPU calls do not wait, but for index_add, scatter_add,
-    bincount and gradients of embeddings; group norm and batch norm are PyTorch's there. Matrix products, convolutions
+    the losses nll, mse, huber and smooth_l1, index_add, scatter_add, index_put that adds, gradients of embeddings, and
+    bincount of weights: forward and backward. All threads of the process are concerned. On a GPU calls do not wait, but for index_add, scatter_add,
+    index_put, bincount and gradients of embeddings; group norm and batch norm are PyTorch's there. Matrix products, convolutions
     and attention remain PyTorch's, and the report says which of them ran. Code of `torch.compile` has kernels of its own.
 
     Raises
@@ -152,7 +168,9 @@ def _either(name, function, kernel):
         usable = first.numel() and (first.is_floating_point() or name == "bincount")
         found = function(*map(_plain, args), **kwargs) if usable else NotImplemented
         declined = found is NotImplemented
-        for report in _reports:
+        # To put numbers in place of others is no sum.
+        sums = name != "_index_put_impl_" or (len(args) > 3 and args[3])
+        for report in _reports if sums else ():
             (report.kept if declined else report.replaced)[name] += 1
         if declined:
             return kernel.call_boxed(keys, *args, **kwargs)
@@ -213,12 +231,17 @@ def _of_deviations(name, reduce):
 
 
 _var = _of_deviations("var.correction", _native.var)
-_of_deviations("std.correction", _native.std)
+_std = _of_deviations("std.correction", _native.std)
 
 
 @_replaces("var_mean.correction")
 def _var_mean(x, dim=None, *, correction=None, keepdim=False):
     return _var(x, dim, correction=correction, keepdim=keepdim), _mean(x, dim, keepdim)
+
+
+@_replaces("std_mean.correction")
+def _std_mean(x, dim=None, *, correction=None, keepdim=False):
+    return _std(x, dim, correction=correction, keepdim=keepdim), _mean(x, dim, keepdim)
 
 
 @_replaces("linalg_vector_norm")
@@ -255,6 +278,12 @@ def _layer_norm(x, shape, weight, bias, eps):
 
 @_replaces("native_layer_norm_backward")
 def _layer_norm_backward(gradient, x, shape, mean, inverse, weight, bias, mask):
+    rank = len(shape)
+    if not x.is_cuda:
+        statistics = (of.reshape(x.shape[: x.dim() - rank]) for of in (mean, inverse))
+        axes = list(range(-rank, 0))
+        found = _native.layer_norm_backward_given(x, gradient, *statistics, weight, bias, axes)
+        return tuple(of if wanted else None for of, wanted in zip(found, mask))
     real = _composed.real(x)
     inverse = inverse.to(real)
     normal = (x.to(real) - mean.to(real)) * inverse
@@ -331,57 +360,10 @@ def _huber(x, y, by, delta=1.0):
     return _composed.loss("huber", x, y, delta, by) if x.is_cuda else _native.huber(x, y, delta=delta, reduction=by)
 
 
+def _smooth(x, y, by, beta=1.0):
+    return _huber(x, y, by, beta) / beta if beta > 0 else NotImplemented
+
+
 _of_pairs("mse_loss", _mse)
 _of_pairs("huber_loss", _huber)
-
-
-@_replaces("index_add")
-def _index_add(x, dim, index, source, alpha=1):
-    if x.dim() == 0 or index.numel() == 0 or x.dtype != source.dtype:
-        return NotImplemented
-    index = index.reshape(-1)
-    if int(index.min()) < 0 or int(index.max()) >= x.shape[dim]:
-        return NotImplemented
-    if x.is_cuda:
-        return _composed.index_add(x, dim, index, source, float(alpha))
-    return _native.index_add(x, dim, index, source, alpha=float(alpha))
-
-
-@_replaces("index_add_")
-def _index_add_here(x, dim, index, source, alpha=1):
-    found = _index_add(x, dim, index, source, alpha)
-    return found if found is NotImplemented else x.copy_(found)
-
-
-@_replaces("scatter_add")
-def _scatter_add(x, dim, index, source):
-    if x.dim() == 0 or index.numel() == 0 or x.dtype != source.dtype:
-        return NotImplemented
-    if int(index.min()) < 0 or int(index.max()) >= x.shape[dim]:
-        return NotImplemented
-    source = source[tuple(slice(length) for length in index.shape)]
-    return (_composed if x.is_cuda else _native).scatter_add(x, dim, index, source)
-
-
-@_replaces("scatter_add_")
-def _scatter_add_here(x, dim, index, source):
-    found = _scatter_add(x, dim, index, source)
-    return found if found is NotImplemented else x.copy_(found)
-
-
-@_replaces("embedding_dense_backward")
-def _embedding(gradient, indices, count, padding, by_frequency):
-    if gradient.is_cuda:
-        return _composed.embedding_backward(gradient, indices, count, padding, by_frequency)
-    padding = None if padding < 0 else padding
-    return _native.embedding_backward(
-        gradient, indices, count, padding_idx=padding, scale_grad_by_freq=by_frequency
-    )
-
-
-@_replaces("bincount")
-def _bincount(x, weights=None, minlength=0):
-    if weights is None or not weights.is_floating_point() or int(x.min()) < 0:
-        return NotImplemented
-    weights = weights if weights.dtype == torch.float32 else weights.double()
-    return _native.group_by(weights, x, "sum", max(int(x.max()) + 1, minlength))
+_of_pairs("smooth_l1_loss", _smooth)

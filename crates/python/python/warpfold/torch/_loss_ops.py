@@ -27,7 +27,7 @@ def _cross_entropy_backward(gradient, noted, logits, target, weight, dim, ignore
             logits, target, dim, ignore_index, smoothing, weight, reduction, gradient, noted
         )
     found = _native.cross_entropy_gradient(
-        logits, target, dim, ignore_index, smoothing, weight, reduction, gradient
+        logits, target, dim, ignore_index, smoothing, weight, reduction, gradient, None
     )
     return found[1]
 

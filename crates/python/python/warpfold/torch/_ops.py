@@ -3,6 +3,8 @@
 An operator's gradient is an operator, too. The gradient of that, a second derivative, is PyTorch's own arithmetic.
 """
 
+import functools
+
 import torch
 
 from .. import _native
@@ -11,11 +13,56 @@ from . import _composed
 DEVICES = ("cpu", "cuda")
 
 
+# Whether `torch.func` is at work. Its `grad` does not take operators with gradients of their own, but functions with them.
+_transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
+
+
+class _Operator:
+    """An operator, and, within `torch.func`, a function of the same definition and gradient."""
+
+    def __init__(self, op):
+        self.op, self.function, self.batched = op, None, None
+        self.register_vmap(_one_by_one)
+
+    def __call__(self, *arguments):
+        if self.function is not None and not torch.compiler.is_dynamo_compiling() and _transformed():
+            return self.function.apply(*arguments)
+        return self.op(*arguments)
+
+    def register_autograd(self, pull, setup_context):
+        self.op.register_autograd(pull, setup_context=setup_context)
+        members = {
+            "forward": lambda *arguments: self(*arguments),
+            "setup_context": setup_context,
+            "backward": pull,
+            "vmap": lambda *arguments: self.batched(*arguments),
+        }
+        members = {name: staticmethod(member) for name, member in members.items()}
+        self.function = type(self.op._name.replace("::", "_"), (torch.autograd.Function,), members)
+
+    def register_vmap(self, rule):
+        """`rule` is given what to call: the operator, or the function."""
+        self.batched = functools.partial(rule, self)
+        self.op.register_vmap(functools.partial(rule, self.op))
+
+
+def _one_by_one(call, info, axes, *arguments):
+    """What becomes of a batch if there is no rule for it: of each of its elements by itself."""
+
+    def at(i, x, axis):
+        return x.select(axis, i) if isinstance(x, torch.Tensor) and axis is not None else x
+
+    each = [call(*(at(i, *given) for given in zip(arguments, axes))) for i in range(info.batch_size)]
+    if isinstance(each[0], torch.Tensor):
+        return torch.stack(each), 0
+    return tuple(torch.stack(of) for of in zip(*each)), (0,) * len(each[0])
+
+
 def _define(name, schema, compute, shape):
     """An operator: what it computes, and the shapes of its results."""
     op = torch.library.custom_op(f"warpfold::{name}", compute, mutates_args=(), device_types=DEVICES, schema=schema)
     op.register_fake(shape)
-    return op
+    return _Operator(op)
 
 
 def _like(x):
@@ -88,8 +135,8 @@ def _softmax(name, formula):
 
     op.register_autograd(pull, setup_context=setup)
     of.register_autograd(pull_of, setup_context=setup_of)
-    op.register_vmap(lambda info, axes, x, dim: _each(op, axes, (x,), dim))
-    of.register_vmap(lambda info, axes, gradient, y, dim: _each(of, axes, (gradient, y), dim))
+    op.register_vmap(lambda call, info, axes, x, dim: _each(call, axes, (x,), dim))
+    of.register_vmap(lambda call, info, axes, gradient, y, dim: _each(call, axes, (gradient, y), dim))
     return op
 
 

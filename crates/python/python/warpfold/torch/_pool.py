@@ -1,4 +1,4 @@
-"""Pooling and `topk` with the names and arguments of PyTorch, whose results have Warpfold's bits."""
+"""Pooling, `topk` and `sample` with the names and arguments of PyTorch, whose results have Warpfold's bits."""
 
 from collections import namedtuple
 
@@ -29,7 +29,8 @@ def _windows(name, input, axes, kernel_size, stride, **options):
             f"{input.dim()}"
         )
     kernel_size = _each(name, "kernel_size", kernel_size, axes)
-    stride = kernel_size if stride is None or stride == [] else _each(name, "stride", stride, axes)
+    none = stride is None or (isinstance(stride, list) and not stride)
+    stride = kernel_size if none else _each(name, "stride", stride, axes)
     return kernel_size, stride, *(_each(name, what, numbers, axes) for what, numbers in options.items())
 
 
@@ -128,3 +129,26 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     if input.dim() == 0 and k == 1:
         values, indices = values.view(()), indices.view(())
     return _TopK(values, indices)
+
+
+def sample(logits, noise, dim=-1, *, temperature=1.0):
+    """The class of each row with the greatest logit + noise * temperature, as `warpfold.sample`; on GPUs, too.
+
+    Of Gumbel's noise, it draws each class with its probability in the softmax of logits / temperature.
+
+    >>> import torch, warpfold as wf
+    >>> logits = torch.tensor([[0.0, 1.0, 2.0]]).log()
+    >>> noise = -torch.empty(1, 3).exponential_().log()
+    >>> int(wf.torch.sample(logits, noise)) in (1, 2)
+    True
+    """
+    _checked("sample", logits, noise)
+    if noise.shape != logits.shape:
+        raise ValueError(f"the noise has shape {list(noise.shape)}, and the logits {list(logits.shape)}")
+    if not 0 <= temperature < float("inf"):
+        raise ValueError(f"the temperature is zero or a positive number, not {temperature}")
+    x, dim = _axis(logits, dim)
+    if x.shape[dim] == 0:
+        raise ValueError(f"warpfold.torch.sample: dim {dim} has the classes, and there are none")
+    found = _pool_ops.sample(x, noise.view(x.shape) if x.dim() != noise.dim() else noise, dim, float(temperature))
+    return found if logits.dim() else found.view(())

@@ -1,8 +1,9 @@
-"""Pooling and `topk` as operators of PyTorch. They take any axes before those of the windows."""
+"""Pooling, `topk` and `sample` as operators of PyTorch. Windows take any axes before theirs."""
 
 import torch
 
 from .. import _native
+from . import _composed
 from ._ops import _define, _detached
 
 _MAX = "int[] kernel_size, int[] stride, int[] padding, int[] dilation, bool ceil_mode"
@@ -31,12 +32,12 @@ def _pooled(x, kernel_size, stride, padding, dilation, ceil_mode, dtype=None):
 def _batched(op, count=1):
     """A rule of `vmap` for an operator whose first arguments are tensors, with a batch axis or without."""
 
-    def rule(info, axes, *arguments):
+    def rule(call, info, axes, *arguments):
         given = list(zip(arguments[:count], axes))
         tensors = [
             x.expand(info.batch_size, *x.shape) if axis is None else x.movedim(axis, 0) for x, axis in given
         ]
-        found = op(*tensors, *arguments[count:])
+        found = call(*tensors, *arguments[count:])
         return found, (0, 0) if isinstance(found, tuple) else 0
 
     op.register_vmap(rule)
@@ -188,6 +189,34 @@ topk.register_autograd(_pull_topk, setup_context=_setup_topk)
 
 
 @topk.register_vmap
-def _topk_batched(info, axes, x, k, dim, largest):
+def _topk_batched(call, info, axes, x, k, dim, largest):
     x = x.movedim(axes[0], 0)
-    return topk(x, k, dim % (x.dim() - 1) + 1, largest), (0, 0)
+    return call(x, k, dim % (x.dim() - 1) + 1, largest), (0, 0)
+
+
+# Classes that are drawn.
+
+
+def _sample(logits, noise, dim, temperature):
+    logits, noise = logits.detach(), noise.detach()
+    if logits.is_cuda:
+        return _composed.sample(logits, noise, dim, temperature)
+    return _native.sample(logits, noise, temperature, dim)
+
+
+def _sample_shape(logits, noise, dim, temperature):
+    dim %= logits.dim()
+    return logits.new_empty(logits.shape[:dim] + logits.shape[dim + 1 :], dtype=torch.int64)
+
+
+_SAMPLE = "(Tensor logits, Tensor noise, int dim, float temperature) -> Tensor"
+sample = _define("sample", _SAMPLE, _sample, _sample_shape)
+
+
+@sample.register_vmap
+def _sample_batched(call, info, axes, logits, noise, dim, temperature):
+    given = zip((logits, noise), axes)
+    logits, noise = (
+        x.expand(info.batch_size, *x.shape) if axis is None else x.movedim(axis, 0) for x, axis in given
+    )
+    return call(logits, noise, dim % (logits.dim() - 1) + 1, temperature), 0
