@@ -2,20 +2,15 @@
 
 use warpfold_core::DType;
 use warpfold_kernels::rowwise::columns::{JOINED, ROWS};
-use warpfold_kernels::rowwise::folded::{STEPS, waiting};
+use warpfold_kernels::rowwise::folded::{self, STEPS, waiting};
 use warpfold_kernels::rowwise::{Rowwise, RowwiseAt, THREADS, WARPS};
 
 use super::Launch;
 use super::limits::Limits;
 use super::rowwise::{LINE, RowLayout, RowOperation, launch};
 
-/// Rows of a part, at most, and at least. Not measured.
-const PART_ROWS: [usize; 2] = [32, 4];
-/// Blocks of teams for each multiprocessor, for which parts become smaller. Not measured.
+/// Blocks for each multiprocessor, for which parts become smaller. Not measured.
 const SPREAD: usize = 2;
-
-/// Bytes of shared memory for the nodes of a block's warps.
-const NODES: u32 = 4 << 10;
 
 /// Launches that leave sums over rows.
 pub struct RowSums {
@@ -49,8 +44,8 @@ impl RowOperation {
         self.joined(first, parts, (sums * rows.len) as u64, rows, false)
     }
 
-    /// The launch that has the results as well, how many parts it leaves, and of how many numbers each. None, if a
-    /// block has no room for the sums of such rows.
+    /// The launch that has the results as well, how many parts it leaves, and of how many numbers each. None, if rows are
+    /// longer than a warp has, or lie along two axes.
     fn folded(&self, rows: &RowLayout, sums: usize, limits: &Limits) -> Option<(Launch<RowwiseAt>, u64, u64)> {
         // The kernel of layer norm always has both sums.
         let sums = match (self.name, sums) {
@@ -61,28 +56,19 @@ impl RowOperation {
         let size = self.dtype.size();
         let packs = (rows.len * size).div_ceil(LINE).next_power_of_two();
         let lanes = packs.clamp(STEPS, 32);
-        let warps = packs.div_ceil(32).min(WARPS as usize);
-        // The numbers of a lane that wait for one more level of the tree.
-        let words = sums * LINE / size * size.div_ceil(4);
-        let shared = waiting(sums) as u32 * THREADS * 4 + NODES;
         // Rows that warps share are faster in two launches: of bf16 (32768,4096) an H100 took 547 us so for the gradients of
-        // rms norm, and 600 folded; of (524288,128) 436 and 399, and for those of layer norm 582 and 314.
-        if warps > 1 || limits.shared_bytes < shared || rows.inner < rows.rows {
+        // rms norm, and 528 to 600 folded; of (524288,128) 436 and 246, and for those of layer norm 582 and 314.
+        let shared = (waiting(sums) as u32 + 1) * THREADS * 4;
+        if packs > 32 || limits.shared_bytes < shared || rows.inner < rows.rows {
             return None;
         }
-        let at_once = STEPS;
-        let teams = WARPS as usize * (32 / lanes);
-        let blocks = |part: usize| rows.rows.div_ceil(part).div_ceil(teams);
-        let mut part = (at_once << (waiting(sums) / words)).min(PART_ROWS[0]);
-        if part < PART_ROWS[1] {
-            return None;
-        }
-        while part > at_once && blocks(part) < SPREAD * limits.multiprocessors as usize {
+        let blocks = |part: usize| rows.rows.div_ceil(part).div_ceil(WARPS as usize * (32 / lanes));
+        let mut part = folded::ROWS;
+        while part > STEPS && blocks(part) < SPREAD * limits.multiprocessors as usize {
             part /= 2;
         }
         let parts = rows.rows.div_ceil(part) as u64;
-        let turns = (part / at_once) as u64;
-        let call = Rowwise { lanes: lanes.ilog2(), turns, parts, ..self.call(rows) };
+        let call = Rowwise { lanes: lanes.ilog2(), turns: (part / STEPS) as u64, parts, ..self.call(rows) };
         let launch = launch(format!("rowfolded_{}_{}", self.name, self.dtype), blocks(part), &call)?;
         Some((launch, parts, (sums * rows.len) as u64))
     }

@@ -53,9 +53,8 @@ pub(super) fn tiled(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Op
         return None;
     }
     let ((across, columns), (down, rows)) = (way(columns), way(rows));
-    // One row is in order already. Its runs are short, or in too many axes: a copy reads them with what is between. Two
-    // of small elements are faster by a copy, too: mean bf16 (67108864,2) in Fortran order took an H100 801 us.
-    if rows * (*size as u64) < 8 || rows == 1 {
+    // One row is in order already. Its runs are short, or in too many axes: a copy reads them with what is between.
+    if rows == 1 {
         return None;
     }
     // Elements of a window; a tile has as many windows as a block has threads.

@@ -143,7 +143,7 @@ pub fn steps<S: Simt, L: Level, const WARP: bool, const N: usize>(
 /// The node of all elements, of which each lane of every `lanes` (a power of two) has a node of `each`, its own number
 /// `own` among them. There are `valid` elements.
 #[inline(always)]
-pub(super) fn lanes<S: Simt, L: Level>(
+fn lanes<S: Simt, L: Level>(
     s: &S,
     level: L,
     mut node: L::Node,
