@@ -66,6 +66,7 @@ impl DType {
     ];
 
     /// Bytes per element.
+    #[inline]
     pub const fn size(self) -> usize {
         match self {
             DType::Bool | DType::I8 | DType::U8 => 1,
@@ -76,6 +77,7 @@ impl DType {
     }
 
     /// The family of this dtype.
+    #[inline]
     pub const fn kind(self) -> Kind {
         match self {
             DType::Bool => Kind::Bool,
@@ -86,6 +88,7 @@ impl DType {
     }
 
     /// Whether this is one of the four floating-point dtypes.
+    #[inline]
     pub const fn is_float(self) -> bool {
         matches!(self.kind(), Kind::Float)
     }

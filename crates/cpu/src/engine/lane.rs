@@ -1,5 +1,6 @@
 //! Kept axes that are one in memory, in whatever order outputs have them.
 
+use warpfold_array::MAX_RANK;
 use warpfold_array::problem::Dim;
 
 /// Kept axes that follow one another in memory.
@@ -34,13 +35,25 @@ impl Lane {
         matches!(self.parts[..], [_]).then_some(self.dim.out)
     }
 
-    /// The place of the output of number `i` along the lane.
-    pub fn place(&self, i: usize) -> isize {
-        let (mut place, mut rest) = (0, i);
-        for dim in &self.parts {
-            place += (rest % dim.len) as isize * dim.out;
+    /// The places of the outputs from number `from` along the lane on.
+    pub fn places(&self, from: usize, places: &mut [isize]) {
+        let (mut place, mut rest) = (0, from);
+        let mut at = [0; MAX_RANK];
+        for (dim, at) in self.parts.iter().zip(&mut at) {
+            *at = rest % dim.len;
+            place += *at as isize * dim.out;
             rest /= dim.len;
         }
-        place
+        // A division for each place would take longer than all else.
+        for to in places {
+            *to = place;
+            for (dim, at) in self.parts.iter().zip(&mut at) {
+                (*at, place) = (*at + 1, place + dim.out);
+                if *at < dim.len {
+                    break;
+                }
+                (*at, place) = (0, place - dim.len as isize * dim.out);
+            }
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use super::lane::Lane;
 use super::{Storing, Work};
 use crate::loops::{Node, Value};
-use crate::moves::copy;
+use crate::moves::{by_size, copy};
 use crate::output::Output;
 
 impl Work<'_> {
@@ -66,8 +66,14 @@ impl Work<'_> {
         unsafe {
             match lane.step() {
                 Some(1) => self.store(n, out, at + first as isize + self.problem.out_offset, write),
-                Some(step) => self.store_at(out, &|i| at + (first + i) as isize * step, n, write),
-                None => self.store_at(out, &|i| at + lane.place(first + i), n, write),
+                Some(step) => self.store_at(out, &steps(at + first as isize * step, step), n, write),
+                None => {
+                    let places = |from: usize, places: &mut [isize]| {
+                        lane.places(first + from, places);
+                        places.iter_mut().for_each(|place| *place += at);
+                    };
+                    self.store_at(out, &places, n, write);
+                }
             }
         }
     }
@@ -90,47 +96,51 @@ impl Work<'_> {
         unsafe {
             match step {
                 1 => self.store(n, out, at + self.problem.out_offset, write),
-                _ => self.store_at(out, &|i| at + i as isize * step, n, write),
+                _ => self.store_at(out, &steps(at, step), n, write),
             }
         }
     }
 
-    /// Writes `n` outputs, which `write` writes, to the places that `place` gives for their numbers.
+    /// Writes `n` outputs, which `write` writes, to the places that `places` gives from a number of an output on.
     ///
     /// # Safety
     /// As of [`Work::store`].
     unsafe fn store_at(
         &self,
         out: &Output<Value>,
-        place: &dyn Fn(usize) -> isize,
+        places: &dyn Fn(usize, &mut [isize]),
         n: usize,
         write: &dyn Fn(*mut Value, Range<usize>),
     ) {
-        let mut room = SomeValues::new();
+        let (mut room, mut to) = (SomeValues::new(), [0; MOST_APART]);
         if let Some(Storing::Apart(scatter)) = self.storing {
-            let some = SomeValues::BYTES / self.facts.value;
+            let some = (SomeValues::BYTES / self.facts.value).min(MOST_APART);
             for first in (0..n).step_by(some) {
                 let (some, values) = (some.min(n - first), room.first());
                 write(values, first..first + some);
-                for i in 0..some {
-                    scatter(values.wrapping_byte_add(i * self.facts.value), 1, self.number(out, place(first + i)));
+                places(first, &mut to[..some]);
+                for (i, &place) in to[..some].iter().enumerate() {
+                    scatter(values.wrapping_byte_add(i * self.facts.value), 1, self.number(out, place));
                 }
             }
             return;
         }
-        let some = SomeValues::BYTES / out.size();
+        let (some, size) = ((SomeValues::BYTES / out.size()).min(MOST_APART), out.size());
         for first in (0..n).step_by(some) {
             let some = some.min(n - first);
             let values = room.first();
-            let places = Output::at_address(values, some, out.size());
+            places(first, &mut to[..some]);
+            let to = |i: usize| out.at(self.problem.out_offset + to[i], 1);
+            let places = Output::at_address(values, some, size);
             // SAFETY: the caller vouches for the outputs and the places; `room` has space for `some` results, which are
             // written before they are copied.
             unsafe {
                 self.store(some, &places, 0, &|to, part| write(to, first + part.start..first + part.end));
-                for i in 0..some {
-                    let to = out.at(self.problem.out_offset + place(first + i), 1);
-                    copy(values.byte_add(i * out.size()), to, out.size());
-                }
+                by_size!(size, T => for i in 0..some {
+                    to(i).cast::<T>().write_unaligned(values.cast::<T>().add(i).read_unaligned());
+                }, else for i in 0..some {
+                    copy(values.byte_add(i * size), to(i), size);
+                });
             }
         }
     }
@@ -175,6 +185,18 @@ impl Work<'_> {
         }
     }
 }
+
+/// Places that are `step` apart.
+fn steps(at: isize, step: isize) -> impl Fn(usize, &mut [isize]) {
+    move |from, places| {
+        for (i, place) in places.iter_mut().enumerate() {
+            *place = at + (from + i) as isize * step;
+        }
+    }
+}
+
+/// The most outputs whose places are found at a time.
+const MOST_APART: usize = 512;
 
 /// Room for some outputs, on the stack.
 #[repr(C, align(64))]

@@ -43,7 +43,10 @@ impl<K: Key, const W: usize> Bounds<K, W> {
         let group: [&[T; W]; PANEL] = array!(PANEL, r => rows[(from + r).min(last)]);
         for later in from + ahead.rows..from + ahead.rows + PANEL {
             let (row, step) = if later <= last { (later, 0) } else { ((later - last - 1).min(last), ahead.next) };
-            prefetch(rows[row].as_ptr().wrapping_byte_offset(step), W);
+            let row = rows[row].as_ptr().wrapping_byte_offset(step);
+            prefetch(row, W);
+            // A tile that is not aligned has a part of one line more.
+            prefetch(row.wrapping_add(W - 1), 1);
         }
         self.raise(&group, from);
     }
