@@ -76,8 +76,8 @@ fn in_pairs(axes: &[Way], size: usize, from: isize, to: usize) -> Option<Vec<Way
     (beside && fits).then(|| [outer, &[pairs]].concat())
 }
 
-/// As [`copy`], from an array that begins with a line of 16 bytes, if `limits` say so, to where a line begins: of larger
-/// elements, which need fewer instructions, where some lie side by side.
+/// As [`copy`], from an array that begins with a line of 16 bytes, if `limits` say so, to where a line begins: of
+/// larger elements, which need fewer instructions, where some lie side by side.
 pub(super) fn copy_lines(axes: &[Way], size: usize, from: isize, to: usize, limits: &Limits) -> Launch<CallAt> {
     match in_pairs(axes, size, from, to).filter(|_| limits.aligned) {
         Some(pairs) => copy_lines(&pairs, 2 * size, from, to, limits),

@@ -44,8 +44,8 @@ impl RowOperation {
         self.joined(first, parts, (sums * rows.len) as u64, rows, false)
     }
 
-    /// The launch that has the results as well, how many parts it leaves, and of how many numbers each. None, if rows are
-    /// longer than a warp has, or lie along two axes.
+    /// The launch that has the results as well, how many parts it leaves, and of how many numbers each. None, if rows
+    /// are longer than a warp has, or lie along two axes.
     fn folded(&self, rows: &RowLayout, sums: usize, limits: &Limits) -> Option<(Launch<RowwiseAt>, u64, u64)> {
         // The kernel of layer norm always has both sums.
         let sums = match (self.name, sums) {
@@ -56,8 +56,8 @@ impl RowOperation {
         let size = self.dtype.size();
         let packs = (rows.len * size).div_ceil(LINE).next_power_of_two();
         let lanes = packs.clamp(STEPS, 32);
-        // Rows that warps share are faster in two launches: of bf16 (32768,4096) an H100 took 547 us so for the gradients of
-        // rms norm, and 528 to 600 folded; of (524288,128) 436 and 246, and for those of layer norm 582 and 314.
+        // Rows that warps share are faster in two launches: of bf16 (32768,4096) an H100 took 547 us so for the gradients
+        // of rms norm, and 528 to 600 folded; of (524288,128) 436 and 246, and for those of layer norm 582 and 314.
         let shared = (waiting(sums) as u32 + 1) * THREADS * 4;
         if packs > 32 || limits.shared_bytes < shared || rows.inner < rows.rows {
             return None;

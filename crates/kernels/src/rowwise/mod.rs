@@ -9,7 +9,8 @@
 //! - [`spread`]: which packs of 16 bytes a lane has. [`read`], [`mod@write`]: packs at any address.
 //! - [`level`]: how nodes meet over lanes, steps, warps and blocks. [`op`]: what an operation is.
 //! - [`softmax`], [`cross_entropy`], [`gradient`], [`norm`], [`norm_gradient`]: the operations. [`factor`]: weights and
-//!   biases; [`columns`]: their gradients, [`folded`]: with those of elements. [`kernel`]: the three kernels of each operation. [`table`]: their names.
+//!   biases; [`columns`]: their gradients, [`folded`]: with those of elements. [`kernel`]: the three kernels of each
+//!   operation. [`table`]: their names.
 //! - [`arrange`]: copies arrays that lie otherwise than the kernels read them.
 
 pub mod arrange;
