@@ -210,6 +210,7 @@ where
     type Level = Variances<X::Value>;
     const CENTRED: bool = true;
 
+    #[expect(clippy::redundant_closure, reason = "a closure can be inlined always")]
     #[inline(always)]
     fn nodes<S: Simt, P: Fn(u32) -> Place, const WARP: bool, const N: usize>(
         s: &S,
