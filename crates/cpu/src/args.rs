@@ -18,8 +18,15 @@ use super::simd::{fold_lanes, prefetch, vectorize};
 #[derive(Clone)]
 pub struct ArgScan<T: Element>(pub Arg<T>);
 
+/// Bytes of a block whose greatest key is found before that of the next ones: where it is a new one, they are searched
+/// for it, and they are still in L1.
+const STRETCH: usize = 1 << 15;
+
 /// Elements that are searched at a time. Their places fit [`Key::from_small`].
 const SEARCH: usize = 64;
+
+/// Pieces of [`SEARCH`] elements that are looked through before their lanes are joined.
+const PIECES: usize = 4;
 
 /// Elements that are searched at a time where there are fewer.
 const SOME: usize = 16;
@@ -38,6 +45,19 @@ fn place<T: Element, const W: usize>(arg: &Arg<T>, x: &[T; W], key: T::Key) -> T
 #[inline(always)]
 fn find<T: Element>(arg: &Arg<T>, x: &[T], key: T::Key) -> usize {
     let mut before = 0;
+    // Some pieces at once, of which one is the last to be looked at.
+    while let Some(pieces) = x[before..].first_chunk::<{ PIECES * SEARCH }>() {
+        let mut found = [T::Key::ZERO; SEARCH];
+        for piece in pieces.as_chunks::<SEARCH>().0 {
+            for i in 0..SEARCH {
+                found[i] = if arg.key(piece[i]) == key { T::Key::ONES } else { found[i] };
+            }
+        }
+        if fold_lanes(found, T::Key::max_unsigned) != T::Key::ZERO {
+            break;
+        }
+        before += PIECES * SEARCH;
+    }
     while let Some(piece) = x[before..].first_chunk::<SEARCH>() {
         let place = place(arg, piece, key);
         if place != T::Key::MAX {
@@ -61,18 +81,30 @@ fn find<T: Element>(arg: &Arg<T>, x: &[T], key: T::Key) -> usize {
 
 #[inline(always)]
 fn scan<T: Element>(arg: &Arg<T>, x: &[T], start: u64, left: Option<ArgNode<T::Key>>) -> ArgNode<T::Key> {
-    let best = best(
-        x,
-        #[inline(always)]
-        |x| arg.key(x),
-    );
-    let best = best.unwrap_or_else(
-        #[inline(always)]
-        || x.iter().fold(T::Key::MIN, |best, &x| best.max(arg.key(x))),
-    );
-    match left {
-        Some(left) if left.key >= best => left,
-        _ => ArgNode { key: best, index: start + find(arg, x, best) as u64 },
+    let each = STRETCH / size_of::<T>();
+    let mut found = left.map(|left| (left.key, None));
+    for from in (0..x.len()).step_by(each) {
+        let x = &x[from..x.len().min(from + each)];
+        let best = best(
+            x,
+            #[inline(always)]
+            |x| arg.key(x),
+        );
+        let best = best.unwrap_or_else(
+            #[inline(always)]
+            || x.iter().fold(T::Key::MIN, |best, &x| best.max(arg.key(x))),
+        );
+        if found.is_none_or(|(key, _)| best > key) {
+            found = Some((best, Some(from)));
+            if best == T::Key::MAX {
+                break;
+            }
+        }
+    }
+    match (found, left) {
+        (Some((key, Some(from))), _) => ArgNode { key, index: start + (from + find(arg, &x[from..], key)) as u64 },
+        (_, Some(left)) => left,
+        _ => unreachable!("a block has elements"),
     }
 }
 
@@ -142,25 +174,21 @@ impl<T: Element> Kernel for ArgScan<T> {
     }
 
     unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
-        least(panel.start, out);
-        // SAFETY: the caller vouches for an element of each node in every row; all nodes have just been written.
-        unsafe { self.panel_after(panel.rows, panel.start, out.assume_init_mut()) };
+        // SAFETY: the caller vouches for an element of each node in every row. The nodes are the first.
+        unsafe { self.rows_of_columns(true, panel.rows, panel.start, out) };
     }
 
-    #[inline(never)]
     unsafe fn panel_after(&self, rows: &[*const T], start: u64, nodes: &mut [ArgNode<T::Key>]) {
-        vectorize(
-            #[inline(always)]
-            // SAFETY: the caller vouches for an element of each node in every row.
-            || unsafe { columns(&self.0, rows, start, nodes) },
-        );
+        // SAFETY: as above. Only nodes are written to the places of nodes.
+        unsafe {
+            let nodes = &mut *(std::ptr::from_mut(nodes) as *mut [MaybeUninit<ArgNode<T::Key>>]);
+            self.rows_of_columns(false, rows, start, nodes);
+        }
     }
 
-    fn move_places(&self, nodes: &mut [ArgNode<T::Key>], by: u64, step: u64) {
-        let mut by = by;
-        for node in nodes {
-            node.index += by;
-            by += step;
+    fn move_places(&self, nodes: &mut [ArgNode<T::Key>], to: &dyn Fn(usize, u64) -> u64) {
+        for (i, node) in nodes.iter_mut().enumerate() {
+            node.index = to(i, node.index);
         }
     }
 
@@ -197,6 +225,27 @@ impl<T: Element> Kernel for ArgScan<T> {
     }
 }
 
+impl<T: Element> ArgScan<T> {
+    /// [`columns`], compiled for each level of vector instructions.
+    ///
+    /// # Safety
+    /// As of [`columns`].
+    #[inline(never)]
+    unsafe fn rows_of_columns(
+        &self,
+        first: bool,
+        rows: &[*const T],
+        start: u64,
+        nodes: &mut [MaybeUninit<ArgNode<T::Key>>],
+    ) {
+        vectorize(
+            #[inline(always)]
+            // SAFETY: the caller's.
+            || unsafe { columns(&self.0, first, rows, start, nodes) },
+        );
+    }
+}
+
 /// Sets nodes to the least key and the index of the first element, which is right for columns whose keys are all least.
 #[inline(always)]
 fn least<K: Key>(start: u64, nodes: &mut [MaybeUninit<ArgNode<K>>]) {
@@ -213,17 +262,27 @@ fn find_in_column<T: Element>(arg: &Arg<T>, x: &[T], width: usize, column: usize
     row as u64
 }
 
-/// Combines each node with a column of at most [`MOST_ROWS`] rows.
+/// Writes the node of each column of at most [`MOST_ROWS`] rows, if these are the `first`, or else combines the nodes of
+/// the rows before with it.
 ///
 /// # Safety
-/// Every pointer in `rows` is good for `nodes.len()` elements.
+/// Every pointer in `rows` is good for `nodes.len()` elements. Nodes are written, unless the rows are the first.
 #[inline(always)]
-unsafe fn columns<T: Element>(arg: &Arg<T>, rows: &[*const T], start: u64, nodes: &mut [ArgNode<T::Key>]) {
+unsafe fn columns<T: Element>(
+    arg: &Arg<T>,
+    first: bool,
+    rows: &[*const T],
+    start: u64,
+    nodes: &mut [MaybeUninit<ArgNode<T::Key>>],
+) {
     const { assert!(MOST_ROWS <= 128) };
-    let merge = |nodes: &mut [ArgNode<T::Key>], keys: &[T::Key], places: &[T::Key]| {
-        for (node, (&key, place)) in nodes.iter_mut().zip(keys.iter().zip(places)) {
-            if key > node.key {
-                *node = ArgNode { key, index: start + place.to_small() as u64 };
+    let merge = |nodes: &mut [MaybeUninit<ArgNode<T::Key>>], keys: &[T::Key], places: &[T::Key]| {
+        let found =
+            keys.iter().zip(places).map(|(&key, place)| ArgNode { key, index: start + place.to_small() as u64 });
+        for (node, found) in nodes.iter_mut().zip(found) {
+            // SAFETY: the caller vouches for the nodes of the rows before.
+            if first || found.key > unsafe { node.assume_init_ref() }.key {
+                node.write(found);
             }
         }
     };

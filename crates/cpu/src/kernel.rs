@@ -8,7 +8,7 @@ use super::block::{fold_rows, tree_block};
 use super::panel::{Panel, fold_columns};
 use super::policy::{BLOCK, MOST_ROWS, PANEL, SHORT};
 use super::simd::{self, Simd, at_level};
-use super::tree::{combine_nodes, tree_levels};
+use super::tree::{NODES, combine_many, combine_nodes, tree_levels};
 use super::uneven::{TILE, fold_ragged};
 
 /// A reducer and its inner loops.
@@ -116,9 +116,9 @@ pub trait Kernel: Sync {
         unreachable!("this kernel needs the tree")
     }
 
-    /// Moves the places of `nodes`, which have some: that of node i by `by + i * step`. Called only if
-    /// [`Kernel::RUNS`] and [`Reducer::INDEXED`].
-    fn move_places(&self, _nodes: &mut [Acc<Self>], _by: u64, _step: u64) {
+    /// Moves the places of `nodes`, which have some: that of node i, p, to `to(i, p)`. Called only if [`Kernel::RUNS`]
+    /// and [`Reducer::INDEXED`].
+    fn move_places(&self, _nodes: &mut [Acc<Self>], _to: &dyn Fn(usize, u64) -> u64) {
         unreachable!("these nodes have no places")
     }
 
@@ -168,6 +168,19 @@ pub trait Kernel: Sync {
                     out.write(reducer.finish(reducer.lift(x, 0), 1));
                 }
             },
+        );
+    }
+
+    /// The tree over nodes of `weight` elements each, except for the last, which has `last`. The root replaces the
+    /// first node.
+    fn root(&self, nodes: &mut [Acc<Self>], weight: u64, last: u64) {
+        let is_number = size_of::<Acc<Self>>() == align_of::<Acc<Self>>();
+        if !is_number || Self::FREE || Self::RUNS || nodes.len() < 4 * NODES {
+            return combine_nodes(self.reducer(), nodes, weight, last);
+        }
+        vectorize::<Self, _>(
+            #[inline(always)]
+            || combine_many(self.reducer(), nodes, weight, last),
         );
     }
 

@@ -13,7 +13,6 @@ use super::kernel::{Acc, Item as Elem, Kernel, few};
 use super::load::Load;
 use super::panel::Panel;
 use super::policy::PANEL;
-use super::tree::combine_nodes;
 
 /// An element, as the kernel reads it. Only its address is known here.
 #[repr(C)]
@@ -111,7 +110,7 @@ pub trait Loops: Sync {
     unsafe fn merge(&self, left: *const Node, n_left: u64, right: *mut Node, n_right: u64, n: usize);
 
     /// [`Kernel::move_places`] of `n` nodes.
-    unsafe fn move_places(&self, nodes: *mut Node, n: usize, by: u64, step: u64);
+    unsafe fn move_places(&self, nodes: *mut Node, n: usize, to: &dyn Fn(usize, u64) -> u64);
 
     /// The tree over `n` nodes of `weight` elements each, except for the last, which has `last`. The root replaces the
     /// first node.
@@ -257,14 +256,14 @@ impl<K: Kernel> Loops for K {
         }
     }
 
-    unsafe fn move_places(&self, nodes: *mut Node, n: usize, by: u64, step: u64) {
+    unsafe fn move_places(&self, nodes: *mut Node, n: usize, to: &dyn Fn(usize, u64) -> u64) {
         // SAFETY: the caller passes `n` written nodes.
-        Kernel::move_places(self, unsafe { std::slice::from_raw_parts_mut(nodes.cast(), n) }, by, step);
+        Kernel::move_places(self, unsafe { std::slice::from_raw_parts_mut(nodes.cast(), n) }, to);
     }
 
     unsafe fn root(&self, nodes: *mut Node, n: usize, weight: u64, last: u64) {
         // SAFETY: the caller passes `n` written nodes.
-        combine_nodes(self.reducer(), unsafe { std::slice::from_raw_parts_mut(nodes.cast(), n) }, weight, last);
+        Kernel::root(self, unsafe { std::slice::from_raw_parts_mut(nodes.cast(), n) }, weight, last);
     }
 
     unsafe fn finish(&self, nodes: *const Node, n: usize, count: u64, to: *mut Value) {

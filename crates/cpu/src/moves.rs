@@ -133,6 +133,47 @@ pub unsafe fn copy_runs<X>(x: *const X, [n, runs]: [usize; 2], len: usize, bytes
     }
 }
 
+/// Copies `n` lines of `len` elements of `bytes` bytes, `step` bytes apart, to lines that are `pitch` elements apart.
+///
+/// # Safety
+/// All lines are readable, and `to` has room for them.
+pub unsafe fn copy_lines<X>(x: *const X, n: usize, step: isize, len: usize, bytes: usize, to: *mut X, pitch: usize) {
+    let (x, to, width) = (x.cast::<MaybeUninit<u8>>(), to.cast::<MaybeUninit<u8>>(), len * bytes);
+    let (x, to) = (|i: usize| x.wrapping_offset(i as isize * step), |i: usize| to.wrapping_add(i * pitch * bytes));
+    // SAFETY: the caller vouches for all lines on either side.
+    unsafe {
+        by_number!(width, N in [8 16 32 64 128] => for i in 0..n {
+            prefetch(x(i).wrapping_byte_add(AHEAD), 1);
+            to(i).cast::<[MaybeUninit<u8>; N]>().write_unaligned(x(i).cast::<[MaybeUninit<u8>; N]>().read_unaligned());
+        }, else for i in 0..n {
+            prefetch(x(i).wrapping_byte_add(AHEAD), width);
+            copy_run(x(i), to(i), width);
+        });
+    }
+}
+
+/// Copies a run of a few bytes, or of many.
+///
+/// # Safety
+/// `bytes` bytes are readable, and `to` has room for them.
+#[inline(always)]
+pub unsafe fn copy_run(x: *const MaybeUninit<u8>, to: *mut MaybeUninit<u8>, bytes: usize) {
+    /// Bytes of a run from which on a call costs little.
+    const LONG: usize = 256;
+    // SAFETY: the caller's; pieces of 8 or 16 bytes are no longer than the run.
+    unsafe {
+        match bytes {
+            16..LONG => copy_row::<MaybeUninit<u8>>(x, bytes, to),
+            8..16 => {
+                let last = bytes - 8;
+                copy(x, to, 8);
+                copy(x.add(last), to.add(last), 8);
+            }
+            _ => std::ptr::copy_nonoverlapping(x, to, bytes),
+        }
+    }
+}
+
 /// Copies a row of a few elements, in pieces whose size the compiler knows.
 ///
 /// # Safety

@@ -51,8 +51,9 @@ pub const TALL: usize = 128;
 /// busy EPYC with AVX-512, ms of 64 rows of strips of 8 KiB, of 16 rows of such strips, and of 16 rows of 32 KiB: max
 /// of f64 (100, 100000) that skips NaNs 5.4, 4.5, 4.0; min of i64 (16810, 998), 128 MiB, 8.4, 7.8, 7.1; max of f32
 /// (1000, 20000) 6.3, 5.3, 5.1; of bf16 2.3, 1.7, 1.7. With larger nodes it is slower: argmax of f64 (100, 100000) 6.3,
-/// 7.0, 7.7.
-pub const FEW_ROWS: usize = 16;
+/// 7.0, 7.7. The loop by itself, one thread, the least of 9, ms of 16 rows of 32 KiB, of 8 rows of 32, 64 and 128 KiB:
+/// max of f64 (100, 100000) that skips NaNs 3.4, 2.8, 2.4, 2.1; of f32 0.90, 1.0, 0.95, 0.79.
+pub const FEW_ROWS: usize = 8;
 
 /// Rows of fewer elements than this are transposed and reduced as columns by kernels of trees, if their length is no
 /// power of two. 128 MiB, two threads, ms of one row at a time, and transposed (a read takes 2.6): rows of 78, sum of
@@ -84,11 +85,14 @@ pub const ALONE: usize = 256;
 pub const STRIP_BYTES: usize = 8192;
 
 /// [`STRIP_BYTES`] of [`FEW_ROWS`].
-pub const LONG_STRIP: usize = 4 * STRIP_BYTES;
+pub const LONG_STRIP: usize = 16 * STRIP_BYTES;
 
 /// Bytes of a strip of few rows, whose nodes are few, too: max of 2 rows 6.5, and with long strips 5.4 ms; min of 4
 /// rows 5.4, 4.7.
 pub const STRIP: usize = 1 << 17;
+
+/// The most bytes of the nodes of such a strip, if all rows are one panel. Other values have no record.
+pub const STRIP_NODES: usize = 1 << 15;
 
 /// Kept columns under which all are reduced at once ([`super::route::Route::Interleaved`]).
 pub const FEW_COLUMNS: usize = 8;
@@ -108,6 +112,18 @@ pub const APART_ITEMS: usize = 4 * BLOCK;
 /// row ([`super::route::Route::Columns`]).
 pub const MOST_BESIDE: usize = 64;
 
+/// Bytes of the elements side by side of each column from which on columns that fill no tile are not transposed: runs
+/// are copied to one sequence of each output. Other values have no record.
+pub const LEAST_COPIED: usize = 16;
+
+/// Bytes of a row of a narrow strip, of which later rows are prefetched: too few for the CPU to see a stream. Other
+/// values have no record.
+pub const NARROW: usize = 2048;
+
+/// Runs of each column from which on more elements side by side, up to a block, are columns of their own, of a kernel
+/// that takes them in any order. Other values have no record.
+pub const MANY_RUNS: usize = 16;
+
 /// Elements of the innermost axis under which an output's elements are not read one after the other if a kept axis and
 /// a few indices of an outer reduced axis lie closer.
 pub const LEAST_INNER: usize = 16;
@@ -120,6 +136,9 @@ pub const LEAST_SLABS: usize = 8;
 
 /// The fewest elements of a slab's piece that is transposed by itself.
 pub const LEAST_PIECE: usize = 64;
+
+/// The fewest bytes of neighbouring outputs' elements that are copied as they lie, where pieces would be smaller.
+pub const LEAST_LINE: usize = 8;
 
 /// The outputs of a slab from which on it is reduced as it lies.
 pub const WIDE_SLAB: usize = 64;
@@ -155,6 +174,10 @@ pub const LEAST_LANE: usize = 32;
 pub const LEAST_STRETCH: usize = 512;
 /// Bytes of a run of the innermost axis from which on each output is read by itself, run after run.
 pub const LONG_RUN: usize = 2048;
+
+/// Bytes of a run of the innermost axis under which runs are transposed, each as one element, if the next one in memory
+/// is not the next one of the index. Other values have no record.
+pub const SHORT_RUN: usize = 512;
 
 /// The fewest rows of a subtree of a transposed array's lanes that are reduced as columns. Lower subtrees leave so many
 /// nodes that transposing tiles of all elements is faster: sum of f32 (82241, 408) in Fortran order has 80 % of a plain

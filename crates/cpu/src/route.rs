@@ -2,8 +2,9 @@
 
 use super::moves::TILE;
 use super::policy::{
-    BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_BROUGHT, LEAST_INNER, LEAST_LANE, LEAST_RUN, LEAST_RUNS, LEAST_SLABS,
-    LEAST_STRETCH, LONG_RUN, MOST_ABREAST, MOST_BESIDE, MOST_OF_PAIR, MOST_OF_TILES, MOST_SLAB, TILE_ITEMS,
+    BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_BROUGHT, LEAST_COPIED, LEAST_INNER, LEAST_LANE, LEAST_PIECE,
+    LEAST_RUN, LEAST_RUNS, LEAST_SLABS, LEAST_STRETCH, LONG_RUN, MANY_RUNS, MOST_ABREAST, MOST_BESIDE, MOST_OF_PAIR,
+    MOST_OF_TILES, MOST_SLAB, SHORT_RUN, TILE_ITEMS,
 };
 use std::cmp::Reverse;
 use warpfold_array::problem::{Dim, Problem};
@@ -57,7 +58,7 @@ pub enum Route {
 impl Route {
     /// The route for a problem. `free` says that elements may be combined in any order.
     pub fn of(problem: &Problem, free: bool) -> Self {
-        let Problem { kept, reduced, .. } = problem;
+        let Problem { kept, reduced, size, .. } = problem;
         let long = |&lane: &usize| kept[lane].len >= TILE;
         if problem.count == 1
             && let Some(lane) = (0..kept.len()).filter(long).min_by_key(|&lane| kept[lane].x.abs())
@@ -89,8 +90,8 @@ impl Route {
         if let Some(lane) = lane
             && problem.has_runs_along(&kept[lane])
             && !outer.is_empty()
-            && inner.len < MOST_BESIDE
-            && (kept[lane].len >= TILE / 4 || free)
+            && (inner.len < MOST_BESIDE || free && inner.len < BLOCK && problem.count >= MANY_RUNS * inner.len)
+            && (kept[lane].len >= if inner.len * size < LEAST_COPIED { TILE / 4 } else { TILE } || free)
         {
             return Route::Columns { lane };
         }
@@ -102,13 +103,19 @@ impl Route {
         }
         let (of_lane, of_other) = (of(kept, lane), of(outer, other));
         match (lane, other) {
-            _ if step(inner) <= of_lane.min(of_other) => {
-                if Self::in_runs(problem) {
-                    Route::Runs
-                } else {
-                    Route::Rows
+            _ if step(inner) <= of_lane.min(of_other) => match other {
+                _ if Self::in_runs(problem) => Route::Runs,
+                // Short runs, the next of which in memory is not the next of the index.
+                Some(lane)
+                    if outer[lane].x == inner.x * inner.len as isize
+                        && inner.x == *size as isize
+                        && inner.len * size < SHORT_RUN
+                        && outer[lane].len >= FEW_COLUMNS =>
+                {
+                    Route::Transposed { lane }
                 }
-            }
+                _ => Route::Rows,
+            },
             // Few columns, each of which lies in another order than that of its indices.
             (Some(kept_lane), Some(lane))
                 if of_lane <= of_other
@@ -190,7 +197,10 @@ impl Route {
             let is_block = inner.iter().all(within) && kept.iter().chain(&outer[..lane - beside]).all(beyond);
             let bytes = depth.saturating_mul(abreast).saturating_mul(*size);
             let is_dense = bytes <= TILE_ITEMS / 8 && 2 * bytes >= step && depth * abreast > 1;
-            let fits = is_short && is_block && is_dense && abreast <= MOST_ABREAST;
+            // A run that is not tiny is copied as it lies.
+            let is_row = |run: &Dim| run.x as usize == *size && run.len * size >= LEAST_PIECE;
+            let is_rows = abreast == 1 && inner.len() == 1 && is_row(&inner[0]);
+            let fits = is_short && is_block && is_dense && !is_rows && abreast <= MOST_ABREAST;
             fits.then_some(Route::Tiles { lane, within: 0, beside })
         })
     }

@@ -9,6 +9,8 @@ pub trait Running {
     type Item: Copy + 'static;
     /// The nodes.
     type Node;
+    /// Whether a node that is combined with an element twice is the same.
+    const TWICE: bool = false;
     /// Combines the nodes of `W` columns with at most [`MOST_ROWS`] rows of them.
     fn tile<'a, const W: usize>(&self, rows: impl Iterator<Item = &'a [Self::Item; W]>, nodes: &mut [Self::Node; W]);
 }
@@ -25,11 +27,17 @@ pub(super) unsafe fn run<K: Running>(kernel: &K, rows: &[*const K::Item], nodes:
     let (narrow, last) = last.as_chunks_mut::<16>();
     let (single, _) = last.as_chunks_mut::<1>();
     let from = width - single.len();
-    // SAFETY: the tiles are the columns of the nodes, one after the other, and the caller vouches for all of them.
+    // SAFETY: the tiles are the columns of the nodes, one after the other, and the caller vouches for all of them. The
+    // last tile may overlap the one before.
     unsafe {
         run_tiles(kernel, rows, 0, wide);
         run_tiles(kernel, rows, from - 16 * narrow.len(), narrow);
-        run_tiles(kernel, rows, from, single);
+        if !single.is_empty() {
+            match nodes.last_chunk_mut::<16>() {
+                Some(last) if K::TWICE => run_tiles(kernel, rows, width - 16, std::slice::from_mut(last)),
+                _ => run_tiles(kernel, rows, from, nodes[from..].as_chunks_mut::<1>().0),
+            }
+        }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::mem::MaybeUninit;
 
-use super::moves::{by_number, by_size, copy};
-use super::policy::AHEAD;
+use super::moves::{by_number, by_size, copy_run};
 #[cfg(target_arch = "x86_64")]
 use super::policy::ROWS_AHEAD;
+use super::policy::{AHEAD, LINES};
 #[cfg(target_arch = "x86_64")]
 use super::simd::inlined;
 use super::simd::{array, at_level, prefetch};
@@ -60,10 +60,15 @@ unsafe fn take_apart_bytes(x: *const MaybeUninit<u8>, rows: Rows, to: *mut Maybe
             4 if whole => take_apart_typed::<f32>(x.cast(), n, columns, step, to.cast(), pitch),
             8 if whole => take_apart_typed::<f64>(x.cast(), n, columns, step, to.cast(), pitch),
             _ => by_size!(bytes, T => any::<T>(x.cast(), n, columns, step, to.cast(), pitch), else {
-                for i in 0..n * columns {
-                    let (row, column) = (i / columns, i % columns);
-                    let (i, place) = (row * step + column, column * pitch + row);
-                    copy(x.wrapping_byte_add(i * bytes), to.wrapping_byte_add(place * bytes), bytes);
+                // Some columns at a time, so that the lines of all of them stay in the cache.
+                for first in (0..columns).step_by(LINES) {
+                    for row in 0..n {
+                        let (x, to) = (x.wrapping_byte_add(row * step * bytes), to.wrapping_byte_add(row * bytes));
+                        for column in first..columns.min(first + LINES) {
+                            let to = to.wrapping_byte_add(column * pitch * bytes);
+                            copy_run(x.wrapping_byte_add(column * bytes), to, bytes);
+                        }
+                    }
                 }
             }),
         }

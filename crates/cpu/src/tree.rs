@@ -147,6 +147,38 @@ pub(super) unsafe fn pair_up<R: Reducer>(
     }
 }
 
+/// Nodes of a level that [`combine_many`] makes at a time.
+pub const NODES: usize = 32;
+
+/// [`combine_nodes`] of many nodes, some at a time, so that they are vectors.
+#[inline(always)]
+pub fn combine_many<R: Reducer>(reducer: &R, nodes: &mut [R::Acc], weight: u64, last: u64) {
+    let (mut n, mut weight, mut last) = (nodes.len(), weight, last);
+    while n >= 4 * NODES {
+        // The last pair is left for the loop after this one.
+        let whole = (n - 1) / (2 * NODES);
+        for i in 0..whole {
+            let below: [R::Acc; 2 * NODES] = *nodes[2 * i * NODES..].first_chunk().expect("as many nodes");
+            let above: &mut [R::Acc; NODES] = nodes[i * NODES..].first_chunk_mut().expect("as many nodes");
+            for j in 0..NODES {
+                above[j] = reducer.combine_counted(below[2 * j], weight, below[2 * j + 1], weight);
+            }
+        }
+        for i in whole * NODES..n / 2 {
+            let right = if 2 * i + 2 == n { last } else { weight };
+            nodes[i] = reducer.combine_counted(nodes[2 * i], weight, nodes[2 * i + 1], right);
+        }
+        if n % 2 == 1 {
+            nodes[n / 2] = nodes[n - 1];
+        } else {
+            last += weight;
+        }
+        n = n.div_ceil(2);
+        weight *= 2;
+    }
+    combine_nodes(reducer, &mut nodes[..n], weight, last);
+}
+
 /// The tree over nodes of `weight` elements each, except for the last, which has `last`. The root replaces the first
 /// node.
 pub fn combine_nodes<R: Reducer>(reducer: &R, nodes: &mut [R::Acc], weight: u64, last: u64) {

@@ -14,9 +14,10 @@ use crate::moves::{TILE, copy};
 use crate::output::Output;
 use crate::panel::{Panel, RowList};
 use crate::policy::{
-    APART_ITEMS, BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, FEW_ROWS, LONG_STRIP, MOST_FEW, MOST_ROWS, PANEL, STRIP,
-    STRIP_BYTES,
+    APART_ITEMS, BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, FEW_ROWS, LONG_STRIP, MOST_FEW, MOST_ROWS, NARROW, PANEL,
+    STRIP, STRIP_BYTES, STRIP_NODES,
 };
+use crate::simd::prefetch;
 use crate::transpose::{Rows, take_apart};
 
 /// The rows of a task, a power of two and at least `least`, such that there are enough tasks for all threads.
@@ -88,7 +89,15 @@ impl Work<'_> {
                 ((bytes / self.problem.size / beside).max(TILE) / group).max(1) * group
             }
         };
-        let strip = strip.min(lane.len);
+        // The nodes of few rows are results at once, and are read again where they are written.
+        let most = if !few && count <= self.facts.rows {
+            STRIP_NODES / self.facts.node.max(1) / group * group
+        } else {
+            usize::MAX
+        };
+        let strips = lane.len.div_ceil(strip.min(most.max(TILE * group)).min(lane.len));
+        // Strips of about one width, so that no thread waits for another one's last strip.
+        let strip = lane.len.div_ceil(strips).next_multiple_of(TILE * group).min(strip).min(lane.len);
         let strips = lane.len.div_ceil(strip);
         let outer = self.problem.outputs / lane.len;
         let rows_of = |elements: usize| (elements / strip).next_power_of_two();
@@ -142,19 +151,16 @@ impl Work<'_> {
             return;
         }
         let nodes = self.quiet_results(outer * strips * chunks, |task| nodes_of(&place(task).0));
-        let last = (count - (chunks - 1) * rows) as u64;
-        let mut list = Nodes::with_capacity(self.facts.node, chunks);
-        for (i, nodes) in nodes.chunks(chunks).enumerate() {
+        let last = count - (chunks - 1) * rows;
+        let mut nodes = nodes.into_iter();
+        for i in 0..outer * strips {
             let (_, at, first) = place(i * chunks);
-            let mut roots = Nodes::with_capacity(self.facts.node, nodes[0].len());
+            let mut counter = Counter::new(self.kernel, rows as u64);
+            nodes.by_ref().take(chunks - 1).for_each(|nodes| counter.push(nodes));
+            let tail = nodes.next().map(|nodes| (nodes, last as u64));
+            let roots = counter.finish(tail).expect("at least one row");
             // SAFETY: every strip has written a node of this kernel for each column; this thread alone writes results.
             unsafe {
-                for column in 0..nodes[0].len() {
-                    list.clear();
-                    nodes.iter().for_each(|strip| list.push(strip.at(column)));
-                    self.kernel.root(list.first_mut(), chunks, rows as u64, last);
-                    roots.push(list.first());
-                }
                 let roots = self.grouped(roots, group);
                 finish(&roots, at, first);
             }
@@ -200,6 +206,7 @@ impl Work<'_> {
         let mut walk = Walk::new(strip.axes, strip.base, if beside.is_some() { 0 } else { first_row });
         let mut ats: Vec<At> = Vec::with_capacity(most);
         let mut untold = 0;
+        let is_narrow = width * self.problem.size <= NARROW && lane.x == self.problem.size as isize;
         for (panel, row) in (0..rows).step_by(most).enumerate() {
             let n = most.min(rows - row);
             let from = first_row + row;
@@ -216,6 +223,13 @@ impl Work<'_> {
                         for _ in 0..n {
                             ats.push(walk.at());
                             walk.advance();
+                        }
+                        let step = walk.at().x.addr().wrapping_sub(ats[0].x.addr());
+                        if is_narrow && n == most {
+                            // The panel after the next one, if rows are a step apart.
+                            ats.iter().for_each(|at| {
+                                prefetch(at.x.wrapping_add(step).wrapping_add(step), width * self.problem.size)
+                            });
                         }
                     }
                     self.rows_of(&ats, lane, width, &mut items)
@@ -302,6 +316,11 @@ impl Work<'_> {
                 let at = base.step(&self.problem.inner(), start);
                 // SAFETY: the caller vouches for the strip, whose dense rows are `n * width` elements along the lane.
                 let x = unsafe { self.run_of(at, lane, n * width, &mut scratch.items) };
+                if tiles {
+                    // Tiles of a few rows are no stream that the CPU sees.
+                    let bytes = n * width * self.problem.size;
+                    prefetch(at.x.wrapping_add(bytes), bytes);
+                }
                 if (tiles || adds && n == block)
                     && let Some(nodes) = counter.first()
                 {

@@ -8,10 +8,10 @@ use super::Work;
 use super::lane::Lane;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
-use crate::loops::{Item, Loops, Node, Value};
-use crate::moves::{TILE, copy};
+use crate::loops::{ALIGN, Item, Loops, Node, Value};
+use crate::moves::{TILE, copy, copy_lines};
 use crate::output::Output;
-use crate::policy::{ALONE, BLOCK, CHUNK, FIRST, LEAST_DECIDED, LONG_BLOCK, MOST_DECIDED, ROWS_ITEMS};
+use crate::policy::{ALONE, BLOCK, CHUNK, FIRST, LEAST_DECIDED, LONG_BLOCK, LONG_RUN, MOST_DECIDED, ROWS_ITEMS};
 use crate::transpose::{Rows, take_apart};
 
 /// The workspace of a task.
@@ -265,6 +265,26 @@ impl Work<'_> {
             return unsafe { self.run_of(walk.at().step(&inner, at), &inner, n, items) };
         }
         let size = self.facts.item;
+        let raw = self.problem.size;
+        let is_run = inner.x == raw as isize && inner.len * raw < LONG_RUN;
+        if is_run && self.load.direct() {
+            let room = items.room(n * size);
+            // SAFETY: the caller vouches for the elements, for which there is room.
+            unsafe { self.runs_of(base, start, n, raw, room) };
+            return room;
+        }
+        if is_run && self.problem.reduced.iter().all(|dim| dim.mask == 0) {
+            // A conversion of a few elements takes as long as one of many.
+            let room = items.room((n * size).next_multiple_of(ALIGN) + n * raw);
+            let runs = room.wrapping_byte_add((n * size).next_multiple_of(ALIGN));
+            let along = Dim { len: n, x: raw as isize, mask: 0, out: 0 };
+            // SAFETY: as above; the runs are converted after they have been written.
+            unsafe {
+                self.runs_of(base, start, n, raw, runs);
+                self.load.gather(At { x: runs.cast_const().cast(), ..base }, &along, n, room);
+            }
+            return room;
+        }
         let room = items.room(n * size);
         let mut done = 0;
         while done < n {
@@ -278,5 +298,26 @@ impl Work<'_> {
             walk.advance();
         }
         room
+    }
+
+    /// Copies `n` elements of one output's sequence, from the index `start`, as memory holds them: `bytes` bytes each,
+    /// those of the innermost axis side by side.
+    ///
+    /// # Safety
+    /// The elements are readable, and there is room for them.
+    unsafe fn runs_of(&self, base: At, start: usize, n: usize, bytes: usize, to: *mut Item) {
+        let (inner, outer) = self.problem.reduced.split_last().expect("a run");
+        let last = outer.last().expect("several runs");
+        let mut done = 0;
+        while done < n {
+            let (row, at) = ((start + done) / inner.len, (start + done) % inner.len);
+            // A run, or the part of one at an end; or some whole runs, a step apart.
+            let len = (inner.len - at).min(n - done);
+            let whole = if len < inner.len { 1 } else { ((n - done) / len).min(last.len - row % last.len) };
+            let x = Walk::new(outer, base, row).at().step(inner, at).x.cast::<Item>();
+            // SAFETY: these runs lie within the sequence, which the caller vouches for with room for it.
+            unsafe { copy_lines(x, whole, last.x, len, bytes, to.wrapping_byte_add(done * bytes), len) };
+            done += whole * len;
+        }
     }
 }

@@ -12,9 +12,9 @@ use super::Work;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use crate::loops::Value;
-use crate::moves::TILE;
+use crate::moves::{TILE, copy_lines};
 use crate::output::Output;
-use crate::policy::{BLOCK, CHUNK, LEAST_PIECE, WIDE_SLAB};
+use crate::policy::{BLOCK, CHUNK, LEAST_LINE, LEAST_PIECE, WIDE_SLAB};
 use crate::transpose::{Rows, take_apart};
 
 /// The slabs of a problem.
@@ -48,14 +48,14 @@ struct Pieces {
 
 impl Pieces {
     /// The pieces of a slab whose elements are `unit` bytes apart; `None` if they are tiny.
-    fn of(reduced: &[Dim], inner: &[Dim], unit: isize) -> Option<Self> {
+    fn of(reduced: &[Dim], inner: &[Dim], unit: isize, size: usize) -> Option<Self> {
         let side = reduced.iter().position(|dim| dim.x == unit);
         let columns = side.map_or(1, |side| reduced[side].len);
         let (n, others) = match inner.split_last() {
             Some((lane, others)) if lane.x == unit * columns as isize => (lane.len, others),
             _ => (1, inner),
         };
-        if n * columns < LEAST_PIECE {
+        if n * columns < LEAST_PIECE && (columns > 1 || n * size < LEAST_LINE) {
             return None;
         }
         // The matrix's rows and columns as steps along the axes of which a piece has one index.
@@ -129,7 +129,7 @@ impl Work<'_> {
             each: order.len(),
             order: if sorted { Vec::new() } else { order },
             outs: steps(inner, |d| d.out),
-            pieces: Pieces::of(reduced, inner, unit),
+            pieces: Pieces::of(reduced, inner, unit, self.facts.item),
         }
     }
 
@@ -162,7 +162,14 @@ impl Work<'_> {
                 && neighbours
             {
                 let rows = Rows::dense(pieces.n, pieces.columns, size, whole);
-                for slab in 0..n {
+                if pieces.columns == 1 {
+                    // Lines of neighbouring outputs' elements are copied as they lie.
+                    for [place, row, column] in &pieces.places {
+                        let to = apart.byte_add((row * n * width + column) * size);
+                        copy_lines(x.byte_add(place * size), n, (each * size) as isize, pieces.n, size, to, width);
+                    }
+                }
+                for slab in (0..n).filter(|_| pieces.columns > 1) {
                     for [place, row, column] in &pieces.places {
                         let to = apart.byte_add(((row * n + slab) * width + column) * size);
                         take_apart(x.byte_add((slab * each + place) * size), rows, to, pieces.step * n * width);

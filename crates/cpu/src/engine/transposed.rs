@@ -3,23 +3,27 @@
 //! Index order and memory order differ. A lane is an index of the fastest axis in memory. If a large power of two
 //! divides the length of a lane, lanes are cut into subtrees of that length, and reduced as columns are. Otherwise
 //! lanes start at any index: then tiles of some lanes are transposed into index order. If a tile has lanes whole, they
-//! follow one another, and are one [`Span`]; else each lane of the tile is.
+//! follow one another, and are one [`Span`]; else each lane of the tile is. If the innermost axis has short runs between
+//! the lanes, each run is transposed as one element.
+//!
+//! Places need no tree. Axes that follow one another in memory are one lane then, whatever their order in the index.
 
 use warpfold_array::problem::{At, Dim, Walk};
 
 use super::Work;
 use super::columns::rows_per_task;
+use super::lane::Lane;
 use super::nodes::{Items, Nodes};
 use super::span::Span;
-use super::stored::Sequences;
+use super::stored::{Sequences, Stored};
 use super::strip::Strip;
 use super::units::{Tile, Units};
-use crate::loops::{Item, Value};
+use crate::loops::{Facts, Item, Value};
 use crate::moves::TILE;
 use crate::output::Output;
 use crate::policy::{
-    BLOCK, FEW_LINES, LEAST_DEPTH, LEAST_LANES, LINES, MOST_DEPTH, MOST_LANES, MOST_NODES, PANEL, STRIP_BYTES,
-    TILE_ITEMS, TILE_PARTS, TILE_UNITS,
+    BLOCK, FEW_LINES, LEAST_DEPTH, LEAST_LANES, LINES, MOST_DEPTH, MOST_LANES, MOST_NODES, PANEL, SHORT_RUN,
+    STRIP_BYTES, TILE_ITEMS, TILE_PARTS, TILE_UNITS,
 };
 use crate::transpose::{Rows, take_apart};
 
@@ -34,20 +38,26 @@ impl Work<'_> {
         let depth: usize = inner.iter().map(|d| d.len).product();
         let outer_len: usize = outer.iter().map(|d| d.len).product();
         let unit = MOST_DEPTH.min(1 << depth.trailing_zeros());
-        let many = lane.len >= TILE && unit >= LEAST_DEPTH && self.problem.count / unit <= MOST_NODES;
+        let is_near = lane.x.unsigned_abs() == self.problem.size;
+        let many = is_near && lane.len >= TILE && unit >= LEAST_DEPTH && self.problem.count / unit <= MOST_NODES;
         if !self.facts.indexed && many {
             // SAFETY: the caller vouches for the elements and the places.
             return unsafe { self.lanes_as_columns(outer, lane, inner, unit, out) };
         }
-        if self.facts.indexed && self.facts.runs && lane.len >= TILE {
-            // SAFETY: as above.
-            return unsafe { self.lanes_with_places(outer, lane, inner, out) };
+        if self.facts.indexed && self.facts.runs {
+            let (wide, others) = self.wide_lane();
+            if wide.dim.len >= TILE {
+                // SAFETY: as above.
+                return unsafe { self.lanes_with_places(&wide, &others, out) };
+            }
         }
         let units = Units::of(self, &lane, inner);
         // What is transposed: elements, or the nodes of units.
-        let (unit, bytes) = units.map_or((1, self.facts.item.max(1)), |units| (units.len, self.facts.node));
+        let run = self.run_in(&lane, inner);
+        let (unit, bytes) = units.map_or((run, self.facts.item.max(1)), |units| (units.len, self.facts.node));
+        let bytes = if units.is_some() { bytes } else { bytes * run };
         let items = |most: usize| most / bytes * unit;
-        let few = (if units.is_some() { LEAST_LANES / 2 } else { LEAST_LANES } / self.problem.size).max(1);
+        let few = (if units.is_some() { LEAST_LANES / 2 } else { LEAST_LANES } / lane.x.unsigned_abs().max(1)).max(1);
         let is_whole = few.saturating_mul(depth) <= items(if units.is_some() { TILE_UNITS } else { TILE_ITEMS });
         let whole = if is_whole { (items(TILE_ITEMS) / depth).max(few) } else { 0 };
         let most = items(if is_whole { usize::MAX / 64 } else { TILE_PARTS });
@@ -143,23 +153,54 @@ impl Work<'_> {
         }
     }
 
-    /// Strips of lanes, of a kernel without a tree whose nodes have places: those within each lane are moved to where
-    /// the lane is.
-    unsafe fn lanes_with_places(&self, outer: &[Dim], lane: Dim, inner: &[Dim], out: &Output<Value>) {
-        let product = |dims: &[Dim]| dims.iter().map(|d| d.len).product::<usize>();
-        let (outer_len, depth) = (product(outer), product(inner));
-        let width = (STRIP_BYTES / self.problem.size).min(lane.len);
-        let strips = lane.len.div_ceil(width);
-        let tasks = self.problem.outputs * outer_len * strips;
+    /// Reduced axes that follow one another in memory, from the fastest one on, and the others. Places are in `out`.
+    fn wide_lane(&self) -> (Lane, Vec<Dim>) {
+        let mut place = 1;
+        let placed = |dim: &Dim| {
+            let out = place;
+            place *= dim.len as isize;
+            Dim { out, ..*dim }
+        };
+        let mut others: Vec<Dim> = self.problem.reduced.iter().rev().map(placed).collect();
+        others.reverse();
+        let step = |&i: &usize| if others[i].x == 0 { usize::MAX } else { others[i].x.unsigned_abs() };
+        let nearest = (0..others.len()).min_by_key(step).expect("a reduced axis");
+        let mut lane = Lane::of(others.remove(nearest));
+        while others.len() > 1
+            && lane.dim.len * self.problem.size < STRIP_BYTES
+            && let Some(next) = others.iter().position(|dim| lane.goes_on(dim))
+        {
+            lane.append(others.remove(next));
+        }
+        (lane, others)
+    }
+
+    /// Strips of a lane, of a kernel without a tree whose nodes have places: in a column of the lane, a place is that
+    /// among the other axes. They are moved to where they are among all elements.
+    unsafe fn lanes_with_places(&self, lane: &Lane, others: &[Dim], out: &Output<Value>) {
+        let depth = others.iter().map(|dim| dim.len).product::<usize>();
+        let width = (STRIP_BYTES / self.problem.size).min(lane.dim.len);
+        let strips = lane.dim.len.div_ceil(width);
+        let tasks = self.problem.outputs * strips;
         let rows = rows_per_task(depth, tasks, self.threads, 8 * PANEL).min(depth);
         let parts = depth.div_ceil(rows);
+        // The place of a row's first element.
+        let of_row = |row: u64| {
+            let (mut place, mut rest) = (0, row);
+            for dim in others.iter().rev() {
+                place += rest % dim.len as u64 * dim.out as u64;
+                rest /= dim.len as u64;
+            }
+            place
+        };
         // The node of a strip's lanes, whose nodes are given.
         let node_of = |strip: usize, mut nodes: Nodes| {
-            let (o, first) = (strip / strips % outer_len, strip % strips * width);
-            let (n, at) = (nodes.len(), (o * lane.len + first) * depth);
+            let mut places = vec![0; nodes.len()];
+            lane.places(strip % strips * width, &mut places);
+            let n = nodes.len();
             // SAFETY: the nodes are of this kernel, and written.
             unsafe {
-                self.kernel.move_places(nodes.first_mut(), n, at as u64, depth as u64);
+                self.kernel.move_places(nodes.first_mut(), n, &|i, row| places[i] as u64 + of_row(row));
                 self.kernel.root(nodes.first_mut(), n, 1, 1);
             }
             nodes.shorten(n - 1);
@@ -167,26 +208,26 @@ impl Work<'_> {
         };
         let nodes = self.quiet_results(tasks * parts, |task| {
             let (at, part) = (task / parts, task % parts);
-            let base = Walk::new(&self.problem.kept, self.base, at / strips / outer_len).at();
-            let (o, first) = (at / strips % outer_len, at % strips * width);
+            let base = Walk::new(&self.problem.kept, self.base, at / strips).at();
+            let first = at % strips * width;
             let strip = Strip {
-                axes: inner,
+                axes: others,
                 order: None,
-                base: Walk::new(outer, base, o).at().step(&lane, first),
+                base: base.step(&lane.dim, first),
                 first_row: part * rows,
                 rows: rows.min(depth - part * rows),
-                width: width.min(lane.len - first),
+                width: width.min(lane.dim.len - first),
             };
             // SAFETY: the strip lies within what the caller vouches for.
-            let nodes = unsafe { self.strip(&lane, &strip) };
+            let nodes = unsafe { self.strip(&lane.dim, &strip) };
             if parts == 1 { node_of(at, nodes) } else { nodes }
         });
         let mut nodes = nodes.into_iter();
         let mut walk = Walk::new(&self.problem.kept, self.base, 0);
-        let mut list = Nodes::with_capacity(self.facts.node, outer_len * strips);
+        let mut list = Nodes::with_capacity(self.facts.node, strips);
         for output in 0..self.problem.outputs {
             list.clear();
-            for strip in 0..outer_len * strips {
+            for strip in 0..strips {
                 let mut node = nodes.next().expect("a part of each strip");
                 if parts > 1 {
                     for mut right in nodes.by_ref().take(parts - 1) {
@@ -194,7 +235,7 @@ impl Work<'_> {
                         unsafe { self.kernel.merge(node.first(), 1, right.first_mut(), 1, node.len()) };
                         node = right;
                     }
-                    node = node_of(output * outer_len * strips + strip, node);
+                    node = node_of(output * strips + strip, node);
                 }
                 // SAFETY: it is a node of this kernel.
                 unsafe { list.push(node.first()) };
@@ -208,18 +249,37 @@ impl Work<'_> {
         }
     }
 
+    /// The elements of a run of the innermost axis that is moved as one; 1 if each is moved by itself.
+    fn run_in(&self, lane: &Dim, inner: &[Dim]) -> usize {
+        let (Some((run, [_, ..])), size) = (inner.split_last(), self.problem.size) else { return 1 };
+        let is_run = run.x == size as isize && lane.x == run.x * run.len as isize && run.len * size < SHORT_RUN;
+        let is_read = self.load.direct() || self.problem.reduced.iter().all(|dim| dim.mask == 0);
+        if is_run && is_read { run.len } else { 1 }
+    }
+
     /// The span of a tile's lanes, or one for each lane if the tile has a part of them.
     unsafe fn lanes(&self, tile: &Tile<'_>) -> Vec<Span> {
-        let Tile { lanes, first, depth, from, to, .. } = *tile;
-        let (size, n) = (self.facts.item, to - from);
+        let Tile { lanes, first, depth, from, to: to_end, .. } = *tile;
+        let (size, n) = (self.facts.item, to_end - from);
         let (mut apart, mut stored) = (Items::new(), Items::new());
-        let pitch = if n == depth { n } else { n + PAD };
+        let run = self.run_in(&tile.lane, tile.inner);
+        let pitch = if n == depth { n } else { (n + PAD).next_multiple_of(run) };
         let x = apart.room(lanes * pitch * size);
         let sequences = Sequences { number: lanes, len: n, pitch };
         // SAFETY: the caller vouches for the lanes' elements, and there is room for those of all lanes, which are
         // written before they are read.
         unsafe {
-            self.brought(&sequences, &[], tile.base.mask, &mut stored, x, &|work, to| work.lines(tile, to, pitch));
+            self.brought(&sequences, &[], tile.base.mask, &mut stored, x, &|work, to| {
+                if run == 1 {
+                    return work.lines(tile, 1, to, pitch);
+                }
+                // A run is one element of more bytes.
+                let item = run * work.facts.item;
+                let runs = Stored { bytes: item, numbers: work.load.whole() };
+                let work = Work { load: &runs, facts: Facts { item, align: 1, ..work.facts }, ..*work };
+                let (inner, depth) = (&tile.inner[..tile.inner.len() - 1], depth / run);
+                work.lines(&Tile { inner, depth, from: from / run, to: to_end / run, ..*tile }, run, to, pitch / run);
+            });
             if n == depth {
                 let mut span = Span::new(self.kernel, first as u64);
                 span.extend(self.kernel, x, lanes * n);
@@ -234,14 +294,15 @@ impl Work<'_> {
         }
     }
 
-    /// Transposes a tile's lines: lane i goes to the elements from `i * pitch` on.
-    unsafe fn lines(&self, tile: &Tile<'_>, x: *mut Item, pitch: usize) {
+    /// Transposes a tile's lines: lane i goes to the elements from `i * pitch` on. For the caller's progress, each is
+    /// `each` elements of the array.
+    unsafe fn lines(&self, tile: &Tile<'_>, each: usize, x: *mut Item, pitch: usize) {
         let Tile { lanes, depth, from, to, .. } = *tile;
         let (size, n) = (self.facts.item, to - from);
         let inner = tile.inner.last().copied().unwrap_or(tile.lane);
         if inner.len < FEW_LINES && n > inner.len {
             // SAFETY: the caller's.
-            return unsafe { self.lines_apart(tile, x, pitch) };
+            return unsafe { self.lines_apart(tile, each, x, pitch) };
         }
         let mut rows = Items::new();
         let mut walk = Walk::new(tile.inner, tile.base, from);
@@ -259,13 +320,13 @@ impl Work<'_> {
             }
             done += lines;
             walk = Walk::new(tile.inner, tile.base, (from + done) % depth);
-            self.tell(lines * lanes);
+            self.tell(lines * lanes * each);
         }
     }
 
     /// [`Work::lines`] of an innermost axis so short that lines, one after the other, are at places far apart: each is
     /// copied, and some are transposed at a time.
-    unsafe fn lines_apart(&self, tile: &Tile<'_>, x: *mut Item, pitch: usize) {
+    unsafe fn lines_apart(&self, tile: &Tile<'_>, each: usize, x: *mut Item, pitch: usize) {
         let Tile { lanes, from, to, .. } = *tile;
         let (size, n, whole) = (self.facts.item, to - from, self.load.whole());
         let mut rows = Items::new();
@@ -286,7 +347,7 @@ impl Work<'_> {
                     take_apart(copied.cast_const(), Rows::dense(lines, width, size, whole), to, pitch);
                 }
             }
-            self.tell(lines * lanes);
+            self.tell(lines * lanes * each);
         }
     }
 

@@ -75,9 +75,9 @@ impl Loops for Rooted<'_> {
         unsafe { self.0.merge(left, n_left, right, n_right, n) };
     }
 
-    unsafe fn move_places(&self, nodes: *mut Node, n: usize, by: u64, step: u64) {
+    unsafe fn move_places(&self, nodes: *mut Node, n: usize, to: &dyn Fn(usize, u64) -> u64) {
         // SAFETY: the caller's.
-        unsafe { self.0.move_places(nodes, n, by, step) };
+        unsafe { self.0.move_places(nodes, n, to) };
     }
 
     unsafe fn root(&self, nodes: *mut Node, n: usize, weight: u64, last: u64) {

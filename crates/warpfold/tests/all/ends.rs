@@ -132,3 +132,29 @@ fn of_equal_elements_of_a_transposed_array_the_first_is_found() {
         }
     }
 }
+
+#[test]
+fn of_equal_elements_of_an_array_in_any_order_the_first_is_found() {
+    let r = &mut Random(80);
+    for i in 0..60 {
+        let dtype = DType::ALL[i % 13];
+        let shape = [1 + r.below(9), [2, 9, 33][r.below(3)], [64, 70, 130][r.below(3)], 1 + r.below(12)];
+        let (mut strides, mut step, mut axes) = (vec![0; shape.len()], dtype.size() as isize, vec![0, 1, 2, 3]);
+        while !axes.is_empty() {
+            let axis: usize = axes.swap_remove(r.below(axes.len()));
+            strides[axis] = step;
+            step *= shape[axis] as isize;
+        }
+        let x = Strided::place(r, dtype, &shape, strides, 0, |r| {
+            warpfold_array::Values::F64(vec![r.below(3) as f64]).cast(dtype).get(0)
+        });
+        let axes = Some(if r.chance(50) { vec![0, 1, 2, 3] } else { vec![1, 2, 3] });
+        let options = Options { axes, threads: Some(1 + r.below(3)), ..Options::default() };
+        for op in [Op::ArgMax, Op::ArgMin] {
+            let want = expected(op, &x, None, &options).unwrap();
+            let found = reduce(op, x.view(), &options).unwrap().values;
+            let found: Vec<Scalar> = (0..found.len()).map(|i| found.get(i)).collect();
+            assert_eq!(found, want, "{op} of {dtype} {shape:?} {:?} over {:?}", x.strides, options.axes);
+        }
+    }
+}

@@ -6,7 +6,7 @@ use warpfold::{DType, Op, Options, Values, describe, reduce};
 /// Shape, reduced axes, and axes from the outermost in memory to the innermost.
 type Case = (&'static [usize], &'static [isize], &'static [usize]);
 
-const CASES: [Case; 29] = [
+const CASES: [Case; 40] = [
     // Short rows, whose outputs have another order.
     (&[23, 7, 13, 11], &[0], &[3, 2, 1, 0]),
     (&[188, 7, 5, 3], &[0], &[3, 2, 1, 0]),
@@ -44,6 +44,21 @@ const CASES: [Case; 29] = [
     (&[530, 3, 20], &[0, 1, 2], &[2, 1, 0]),
     (&[66, 7, 24], &[0, 1, 2], &[2, 1, 0]),
     (&[3, 130, 72], &[1, 2], &[0, 2, 1]),
+    // Short runs, the next of which in memory is not the next of the index.
+    (&[3, 149, 29, 2], &[0, 1, 2, 3], &[0, 2, 1, 3]),
+    (&[2, 97, 61, 3], &[0, 1, 2, 3], &[0, 2, 1, 3]),
+    (&[130, 64, 4], &[0, 1, 2], &[1, 0, 2]),
+    (&[130, 9, 41], &[0, 1, 2], &[1, 0, 2]),
+    (&[3, 70, 33, 20], &[1, 2, 3], &[0, 2, 1, 3]),
+    // Reduced axes that follow one another in memory, in the order of no index.
+    (&[9, 11, 45, 7], &[0, 1, 2, 3], &[3, 0, 2, 1]),
+    (&[4, 9, 6, 130], &[0, 1, 2, 3], &[2, 0, 3, 1]),
+    // Many runs of outputs side by side.
+    (&[24, 5, 9, 70], &[0, 1, 3], &[0, 1, 2, 3]),
+    // Slabs of a few outputs side by side.
+    (&[300, 4, 8, 16], &[2], &[0, 1, 2, 3]),
+    (&[170, 5, 6], &[1], &[0, 1, 2]),
+    (&[90, 5, 4, 12], &[1, 2], &[0, 2, 1, 3]),
 ];
 
 fn bits(values: &Values) -> Vec<(u64, usize)> {
