@@ -262,8 +262,8 @@ fn find_in_column<T: Element>(arg: &Arg<T>, x: &[T], width: usize, column: usize
     row as u64
 }
 
-/// Writes the node of each column of at most [`MOST_ROWS`] rows, if these are the `first`, or else combines the nodes of
-/// the rows before with it.
+/// Writes the node of each column of at most [`MOST_ROWS`] rows, if these are the `first`, or else combines the nodes
+/// of the rows before with it.
 ///
 /// # Safety
 /// Every pointer in `rows` is good for `nodes.len()` elements. Nodes are written, unless the rows are the first.

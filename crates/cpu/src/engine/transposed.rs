@@ -3,8 +3,8 @@
 //! Index order and memory order differ. A lane is an index of the fastest axis in memory. If a large power of two
 //! divides the length of a lane, lanes are cut into subtrees of that length, and reduced as columns are. Otherwise
 //! lanes start at any index: then tiles of some lanes are transposed into index order. If a tile has lanes whole, they
-//! follow one another, and are one [`Span`]; else each lane of the tile is. If the innermost axis has short runs between
-//! the lanes, each run is transposed as one element.
+//! follow one another, and are one [`Span`]; else each lane of the tile is. If the innermost axis has short runs
+//! between the lanes, each run is transposed as one element.
 //!
 //! Places need no tree. Axes that follow one another in memory are one lane then, whatever their order in the index.
 

@@ -25,15 +25,22 @@ fn loss_and_gradient() {
     });
 }
 
-#[test]
-fn many_classes() {
-    let r = &mut Random(9);
-    for (shape, axis) in [(vec![2, 300_000], 1), (vec![9_001, 40], 0), (vec![40_000, 4], 1)] {
+/// Calls `each` with shapes of many classes, or of many rows, and the axis of the classes.
+pub fn of_many_classes(seed: u64, mut each: impl FnMut(&mut Random, DType, &[usize], usize)) {
+    let r = &mut Random(seed);
+    for (shape, axis) in [([2, 300_000], 1), ([9_001, 40], 0), ([40_000, 4], 1)] {
         for dtype in [DType::F32, DType::BF16] {
-            (0..2).for_each(|_| check(r, dtype, &shape, axis, "many"));
-            (0..2).for_each(|_| distribution::check(r, dtype, &shape, axis, "many"));
+            each(r, dtype, &shape, axis);
         }
     }
+}
+
+#[test]
+fn many_classes() {
+    of_many_classes(9, |r, dtype, shape, axis| {
+        (0..2).for_each(|_| check(r, dtype, shape, axis, "many"));
+        (0..2).for_each(|_| distribution::check(r, dtype, shape, axis, "many"));
+    });
 }
 
 fn check(r: &mut Random, dtype: DType, shape: &[usize], axis: usize, what: &str) {
