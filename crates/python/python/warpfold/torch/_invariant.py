@@ -6,6 +6,7 @@ backward. What are no floats, and options that Warpfold does not have, go to PyT
 
 import contextlib
 import threading
+import warnings
 from collections import Counter
 
 import torch
@@ -101,9 +102,10 @@ def batch_invariant():
 
     Sums, means, variances, extremes, norms, logsumexp, softmax and its logarithm, layer norm, group norm, batch norm,
     the losses nll, mse, huber and smooth_l1, index_add, scatter_add, index_put that adds, gradients of embeddings, and
-    bincount of weights: forward and backward. All threads of the process are concerned. On a GPU calls do not wait, but for index_add, scatter_add,
-    index_put, bincount and gradients of embeddings; group norm and batch norm are PyTorch's there. Matrix products, convolutions
-    and attention remain PyTorch's, and the report says which of them ran. Code of `torch.compile` has kernels of its own.
+    bincount of weights: forward and backward. All threads of the process are concerned. On a GPU calls do not wait, but for
+    index_add, scatter_add, index_put, bincount and gradients of embeddings; group norm and batch norm are PyTorch's there.
+    Matrix products, convolutions and attention remain PyTorch's, and the report says which of them ran. Code of
+    `torch.compile` has kernels of its own.
 
     Raises
     ------
@@ -139,11 +141,14 @@ def batch_invariant():
 def _install():
     global _library
     _library = torch.library.Library("aten", "IMPL")
-    for name, (function, keys) in _REPLACED.items():
-        for key in keys:
-            kernel = _kernel(name, key)
-            if kernel is not None:
-                _library.impl(name, _either(name, function, kernel), key, with_keyset=True, allow_override=True)
+    with warnings.catch_warnings():
+        # PyTorch says once for each process that kernels are overridden, which is what was asked for.
+        warnings.filterwarnings("ignore", "(?s).*overrid", UserWarning)
+        for name, (function, keys) in _REPLACED.items():
+            for key in keys:
+                kernel = _kernel(name, key)
+                if kernel is not None:
+                    _library.impl(name, _either(name, function, kernel), key, with_keyset=True, allow_override=True)
 
 
 def _kernel(name, key):
