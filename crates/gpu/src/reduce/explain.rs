@@ -161,8 +161,13 @@ mod tests {
         let x = x.unwrap();
         let text = explain(Op::Var, x, &Options::default(), None).unwrap().to_string();
         assert!(text.contains("tiled_var_f32") && text.contains("then     rows_var_f32"), "{text}");
-        // Products are not reduced by tiles: a copy comes first.
+        // Eight elements of the last axis are a subtree, and its part of a product has one word.
         let text = explain(Op::Prod, x, &Options::default(), None).unwrap().to_string();
+        assert!(text.contains("columns_prod_f32") && text.contains("then     rows_prod_f32"), "{text}");
+        // Products are not reduced by tiles: where no axis has subtrees, a copy comes first.
+        // SAFETY: fewer elements of the same array.
+        let odd = unsafe { ArrayRef::from_raw(x.base().cast(), x.dtype(), &[7000, 2999], &[4, 28_000]) };
+        let text = explain(Op::Prod, odd.unwrap(), &Options::default(), None).unwrap().to_string();
         assert!(text.contains("transpose_b4") && text.contains("rows_prod_f32"), "{text}");
         let none = ArrayRef::from_slice(&[0f32; 0], &[0]).unwrap();
         let text = explain(Op::Sum, none, &Options::default(), None).unwrap().to_string();
