@@ -124,4 +124,4 @@ pub const TILED_BYTES: usize = 16 << 10;
 pub const SECTOR: usize = 32;
 /// Results that would have a sector each are copied to their places if all of these are at least one of so many parts
 /// of the input's bytes. Not measured.
-pub const SCATTERED: usize = 8;
+pub const REORDERED: usize = 8;

@@ -13,7 +13,7 @@ use super::limits::Limits;
 use super::parts::stepped;
 use super::planner::Planner;
 use super::policy::LAUNCH;
-use super::scattered::scattered;
+use super::reordered::reordered;
 use super::subtrees::subtrees;
 use super::tiled::tiled;
 use super::transpose::{Asked, Copied, is_scattered, transposed};
@@ -95,7 +95,7 @@ impl GpuPlan {
             if plan.is_none() && is_scattered {
                 plan = tiled(&asked, problem, limits).or_else(|| transposed(&asked, problem, limits));
             }
-            plan = plan.or_else(|| scattered(&asked, problem, limits));
+            plan = plan.or_else(|| reordered(&asked, problem, limits));
             if let Some(Copied { launches, workspace, bytes: more }) = plan {
                 return Self { launches, workspace, bytes: bytes + more };
             }

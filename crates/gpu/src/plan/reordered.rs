@@ -12,15 +12,15 @@ use super::launch::{From, Moved, To};
 use super::limits::Limits;
 use super::parts::numbered;
 use super::planner::Planner;
-use super::policy::{SCATTERED, SECTOR, TRANSPOSED_BYTES};
+use super::policy::{REORDERED, SECTOR, TRANSPOSED_BYTES};
 use super::transpose::{ALIGNED, Asked, Copied};
 
 /// Plans both launches. None, if results are few, or lie in the output as they do in the input.
-pub(super) fn scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Copied> {
+pub(super) fn reordered(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Copied> {
     let Problem { count, outputs, size, .. } = *problem;
     let (bytes, result) = (count * outputs * size, asked.spec.result().size());
     let is_far = problem.kept.last().is_some_and(|axis| axis.out.unsigned_abs() * result >= SECTOR);
-    let are_many = outputs * SECTOR * SCATTERED >= bytes && bytes >= limits.multiprocessors as usize * TRANSPOSED_BYTES;
+    let are_many = outputs * SECTOR * REORDERED >= bytes && bytes >= limits.multiprocessors as usize * TRANSPOSED_BYTES;
     if !is_far || !are_many || problem.reduced.is_empty() || asked.described || asked.spec.op == Op::MinMax {
         return None;
     }
