@@ -102,6 +102,7 @@ fn is_production(name: &str) -> bool {
         "narrow",
         "shallow",
         "transpose",
+        "single",
         "any",
         "segments",
         "stretches",

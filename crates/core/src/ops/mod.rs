@@ -9,7 +9,7 @@ mod precision;
 mod product;
 mod sum;
 
-pub use crate::exponential::Exponential;
+pub use crate::exponential::{BRIEF_LOG_ERROR, Exponential, brief_log};
 pub use extremum::{AbsMax, Arg, ArgNode, Extremum, MinMax, Place, Search};
 pub use integer::{IntegerProduct, IntegerSum};
 pub use logical::{All, Any, CountNan, CountNonzero};

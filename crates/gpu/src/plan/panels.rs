@@ -151,6 +151,15 @@ impl Planner<'_> {
             Lanes::Team(lanes) => team = Divisor::new(lanes),
             Lanes::Units(along, lanes) => (unit, of_unit) = (self.kept(&along), Divisor::new(lanes)),
         }
+        // Lanes of several units have results side by side if all of them have a whole number of columns.
+        let are_beside = match lanes {
+            Lanes::Abreast(lanes) => lanes == 32,
+            Lanes::Team(_) => false,
+            Lanes::Units(along, _) => {
+                along.out == columns.len as isize && (columns.len as u64).is_multiple_of(self.fold.facts.wide)
+            }
+        } && self.out(&columns) == 1;
+        let has_all = share.warps == 1 && share.blocks == 1 && self.parts.is_none();
         let (parts, under) =
             self.parts.map_or((Divisor::default(), 0), |(places, under)| (Divisor::new(places), under));
         Columns {
@@ -172,6 +181,7 @@ impl Planner<'_> {
             blocks: share.blocks as u32,
             first: 0,
             all: share.blocks as u32,
+            narrow: (self.fold.narrow && are_beside && has_all) as u64,
             reduced,
         }
     }

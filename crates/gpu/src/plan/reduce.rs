@@ -14,6 +14,7 @@ use super::parts::stepped;
 use super::planner::Planner;
 use super::policy::LAUNCH;
 use super::reordered::reordered;
+use super::single::single;
 use super::subtrees::subtrees;
 use super::tiled::tiled;
 use super::transpose::{Asked, Copied, is_scattered, transposed};
@@ -86,6 +87,12 @@ impl GpuPlan {
             let sorted = in_memory_order(problem);
             let problem = if fold.facts.ordered || fold.facts.places { problem } else { &sorted };
             let asked = Asked { spec, fold: &fold, described: false };
+            if problem.reduced.is_empty() {
+                let planner = Planner::new(spec, fold.clone(), true, problem, limits);
+                if let Some(launch) = single(spec, &planner) {
+                    return Self { launches: vec![launch], workspace: COUNTERS, bytes };
+                }
+            }
             let is_scattered = is_scattered(&asked, problem, limits);
             let mut plan = if fold.facts.ordered || fold.facts.places { None } else { twice(spec, problem, limits) };
             if plan.is_none() && is_scattered {

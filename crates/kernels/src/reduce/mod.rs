@@ -15,6 +15,7 @@ pub mod fold;
 pub mod out;
 pub mod recipe;
 pub mod shape;
+pub mod single;
 pub mod table;
 pub mod transpose;
 pub mod workspace;

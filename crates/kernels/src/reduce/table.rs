@@ -7,7 +7,7 @@
 //! but `narrow_` and `shallow_`, a `lean` one no segments either. Kernels of `sums`, and of `doubles`, which are
 //! `broad`, do for norms, too: the recipe says which. `describe` of a source becomes `rows_`, `runs_`, `staged_`,
 //! `columns_`, `apart_` and `narrow_`. `tiled` becomes `tiled_`; that of f32 takes 16-bit floats, too. `any` recipes
-//! become `any_rows_` and `any_columns_`. `copy` is a kernel of that name.
+//! become `any_rows_` and `any_columns_`. `copy` and `single` are kernels of that name.
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
@@ -28,6 +28,7 @@ use crate::reduce::shape::rows::{self, Rows};
 use crate::reduce::shape::shallow::{self, Shallow};
 use crate::reduce::shape::staged::{self, Staged};
 use crate::reduce::shape::tiled::{self, Tiled};
+use crate::reduce::single::{self, Single};
 use crate::reduce::transpose::{self, Transpose, room};
 use crate::segment;
 use crate::segment::call::SegmentsCall;
@@ -180,6 +181,9 @@ macro_rules! line {
         $each!($with stringify!($name), Transpose,
             transpose::kernel::<_, $bits, { room(size_of::<$bits>()) }>);
     };
+    (($each:ident $with:tt) single $name:ident, $bits:ty) => {
+        $each!($with stringify!($name), Single, single::kernel::<_, $bits>);
+    };
     (($each:ident $with:tt) any $name:ident, $recipe:ty) => {
         $each!($with concat!("any_rows_", stringify!($name)), Call<Rows<AXES, any::Strides<AXES>>>,
             rows::kernel::<_, Any<$recipe>, AXES>);
@@ -233,6 +237,7 @@ macro_rules! facts {
         });
     };
     ((($find:ident)) copy $name:ident, $of:ty) => {};
+    ((($find:ident)) single $name:ident, $of:ty) => {};
     ((($find:ident)) tiled $name:ident, $of:ty) => {};
     ((($find:ident)) tiled_sums $name:ident, $of:ty) => {};
     ((($find:ident)) any $name:ident, $recipe:ty) => {
@@ -321,6 +326,10 @@ macro_rules! table {
             copy transpose_b2: u16;
             copy transpose_b4: u32;
             copy transpose_b8: u64;
+            single single_b1: u8;
+            single single_b2: u16;
+            single single_b4: u32;
+            single single_b8: u64;
             any sum_f32: any::Reals<f32, Plain>;
             any sum_i64: any::Integers<i64>;
             any sum_f64: any::Reals<f64, Plain>;

@@ -50,6 +50,7 @@ fn every_planned_entry_has_ptx_and_every_entry_is_planned() {
         "apart_",
         "any_",
         "transpose_",
+        "single_",
         "segments_",
         "stretches_",
         "kmeans_",

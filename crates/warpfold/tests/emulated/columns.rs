@@ -101,3 +101,33 @@ fn columns_of_small_elements_have_the_bits_of_the_cpu_wherever_rows_begin() {
     let at_least = |class: &str, share: usize| of[class] as usize > count / share;
     assert!(at_least("columns", 2) && at_least("staged", 20) && at_least("narrow", 60), "{of:?}");
 }
+
+#[test]
+fn outputs_of_one_element_each_have_the_bits_of_the_cpu() {
+    let (on, mut seed, mut wrong, mut single) = (Emulated::new(), 31, Vec::new(), 0);
+    let all = [Op::Std, Op::Prod, Op::Norm]
+        .iter()
+        .chain(&OPS)
+        .flat_map(|op| DType::ALL.iter().map(move |dtype| (*op, *dtype)));
+    for (i, (op, dtype)) in all.enumerate() {
+        let mut pick = |n: usize| random(&mut seed) as usize % n;
+        let axis = |len, gap, reduced| Axis { len, gap, reversed: false, broadcast: false, reduced };
+        // Rows that begin with lines and elsewhere, shorter and longer than what a warp takes.
+        let width = [128, 1031, 2048, 3000][pick(4)];
+        let gap = [0, 0, 1, 8][pick(4)];
+        let mut axes = vec![axis(1 + pick(3), gap, false), axis(width, 0, false)];
+        axes.insert(pick(3), axis(1, 0, true));
+        if pick(4) == 0 {
+            axes[0].reversed = true;
+        }
+        let choices =
+            Choices { specials: pick(3) > 0, ord: pick(3) as u8, skip_nan: pick(6) == 0, ..Choices::default() };
+        let case = Case { op, dtype, axes, turn: 0, offset: [0, 0, 1, 5][pick(4)], options: choices, seed: i as u64 };
+        match check(&on, &case) {
+            Ok(entries) => single += entries.contains("single_") as usize,
+            Err(why) => wrong.push(format!("{case:?}\n{}", brief(&why))),
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong: {}", wrong.len(), wrong[..wrong.len().min(6)].join("\n\n"));
+    assert!(single > 40, "{single}");
+}

@@ -3,11 +3,11 @@
 use crate::node::Node;
 use crate::reduce::fold::{Parts, Tree, no_large, no_plain};
 use crate::reduce::out::{Out, half};
-use crate::reduce::recipe::{Recipe, flag};
+use crate::reduce::recipe::{Recipe, code, flag};
 use crate::source::Source;
 use core::marker::PhantomData;
-use warpfold_core::ops::{Exponential, LogSumExp, Powers, Precision, SumExp};
-use warpfold_core::{Accumulate, Cast, Element, Float, Reducer};
+use warpfold_core::ops::{BRIEF_LOG_ERROR, Exponential, LogSumExp, Powers, Precision, SumExp, brief_log};
+use warpfold_core::{Accumulate, Cast, DType, Element, Float, Reducer};
 use warpfold_simt::Simt;
 
 /// `log(sum(exp(x)))`. The exponentials are added in the precision `P`.
@@ -15,6 +15,30 @@ use warpfold_simt::Simt;
 pub struct LogSumExps<X, P> {
     skip: bool,
     kind: PhantomData<(X, P)>,
+}
+
+impl<X, P> LogSumExps<X, P>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    P: Precision<X::Value, Real: Node>,
+{
+    /// The logarithm of a part that becomes a result of 16 bits: a brief one, unless its error could be seen.
+    #[inline(always)]
+    fn half<S: Simt>(s: &S, recipe: &Recipe, part: Powers<X::Value, P::Real>) -> u16 {
+        let number = |x: X::Value| f32::from_cast(x.cast());
+        let sum = number(P::round(part.sum));
+        if size_of::<X::Value>() == 4
+            && s.branch(number(part.scale) == 0.0 && (f32::MIN_POSITIVE..=f32::MAX).contains(&sum))
+        {
+            let log = brief_log(sum);
+            let off = BRIEF_LOG_ERROR * log.abs();
+            let (low, high) = (half(s, recipe.output, log - off), half(s, recipe.output, log + off));
+            if s.branch(low == high) {
+                return low;
+            }
+        }
+        half(s, recipe.output, number(LogSumExp::<X::Value, P>::new().finish(part, recipe.count)))
+    }
 }
 
 impl<X, P> Parts for LogSumExps<X, P>
@@ -41,10 +65,14 @@ where
     }
     #[inline(always)]
     fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part) -> u32 {
-        half(s, recipe.output, f32::from_cast(LogSumExp::<X::Value, P>::new().finish(part, recipe.count).cast())) as u32
+        Self::half(s, recipe, part) as u32
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
+        // Only of elements of 2 bytes there are such results.
+        if size_of::<X::Bits>() == 2 && s.branch(recipe.output != code(DType::F32)) {
+            return s.store(out.output.cast(), out.index, Self::half(s, recipe, part));
+        }
         out.float::<S, X::Value>(s, recipe.output, LogSumExp::<X::Value, P>::new().finish(part, recipe.count).cast());
     }
 }

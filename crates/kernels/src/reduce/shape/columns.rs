@@ -13,9 +13,11 @@ use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
 use crate::reduce::shape::map::Divisor;
+use crate::reduce::shape::narrow::{store, write};
 use crate::reduce::shape::panel::{Panel, Strip};
 use crate::reduce::shape::parts::{self, PANEL_GROUP, Turn};
-use crate::reduce::shape::piece::{Kept, Outputs, divide, share};
+use crate::reduce::shape::piece::{At, Kept, Outputs, divide, share};
+use crate::reduce::shape::split::next;
 use crate::reduce::shape::stack::{Few, Own};
 use crate::reduce::shape::warp::eight_parts;
 use warpfold_simt::{Shared, Simt};
@@ -61,6 +63,9 @@ params! {
         pub first: u32,
         /// Blocks to a panel in all launches.
         pub all: u32,
+        /// Whether a warp has all rows of its columns, and results are as narrow as elements, and side by side: then
+        /// lanes write them, several at once.
+        pub narrow: u64,
         /// How rows follow one another.
         pub reduced: R,
     }
@@ -94,28 +99,35 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         (row, slot - row * wide)
     };
 
-    let sets = shape.outputs.total * shape.panels;
     let per_block = share(warps, shape.warps) as u64;
-    // Panels vary fastest, so that blocks that run together read what lies together.
-    let place = |number: u32| divide(number as u64, (sets + per_block - 1) >> per_block.trailing_zeros());
-    let (block, across) = place(s.block_x());
-    let set = across * per_block + group as u64;
-    let live = set < sets;
-    let (outer, number) = divide(if live { set } else { 0 }, shape.panels);
-    let at = shape.outputs.at(outer);
-
+    // The block's number among those of a panel, and the number of its first panel. Panels vary fastest, so that blocks
+    // that run together read what lies together.
+    let place = |number: u32, sets: u64, per_block: u64| {
+        let (block, across) = divide(number as u64, (sets + per_block - 1) >> per_block.trailing_zeros());
+        (block, across * per_block)
+    };
     let at_once = P::at_once(&shape.reduced, call.at.input);
     let in_units = P::UNITS && shape.of_unit.by > 0;
     let together = at_once || P::TOGETHER || in_units;
-    let leftmost = number * wide as u64;
-    let (mut unit, mut column) = (0, leftmost + if together { lane * C as u32 } else { lane } as u64);
-    if s.branch(in_units) {
-        (unit, column) = shape.of_unit.divide(number * shape.lanes as u64 + lane as u64);
-        column *= C as u64;
-    }
+    // Where the lane's columns are, of a panel.
+    let locate = |set: u64, panels: u64, lane: u32| {
+        let live = set < shape.outputs.total * panels;
+        let (outer, number) = divide(if live { set } else { 0 }, panels);
+        let at = shape.outputs.at(outer);
+        let leftmost = number * (shape.lanes * C as u32) as u64;
+        let (mut unit, mut column) = (0, leftmost + if together { lane * C as u32 } else { lane } as u64);
+        if s.branch(in_units) {
+            (unit, column) = shape.of_unit.divide(number * shape.lanes as u64 + lane as u64);
+            column *= C as u64;
+        }
+        let has_columns = column < shape.width && (!in_units || unit < shape.unit.len);
+        Located { live, at, leftmost, unit, column, has_columns }
+    };
+    let sets = shape.outputs.total * shape.panels;
+    let (block, set) = place(s.block_x(), sets, per_block);
+    let Located { live, at, leftmost, unit, column, has_columns } = locate(set + group as u64, shape.panels, lane);
     let spread = if together { 1 } else { shape.lanes };
     // A lane without columns reads others.
-    let has_columns = column < shape.width && (!in_units || unit < shape.unit.len);
     let (unit, base) = if has_columns { (unit, column) } else { (0, if in_units { 0 } else { leftmost }) };
     let x = |column: u64| call.at.input.wrapping_add((at.x + column as i64 * shape.x) as u64);
     let mask = at.mask + base as i64 * shape.mask + unit as i64 * shape.unit.mask;
@@ -144,9 +156,48 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let first = (block * shape.warps as u64 + mine as u64) * stretch;
     let own = Own { words: slots, thread: tid, threads: s.block_dim_x() };
     let found = panel.run(s, &strip, own, first, shape.tiles);
+    if let Some(size) = const { P::WRITES }
+        && s.branch(shape.narrow != 0)
+    {
+        let mut results = [0; C];
+        if const { <P::Fold as Parts>::LINES } {
+            results = found.map(
+                #[inline(always)]
+                |part| f.narrow(s, &call.recipe, part),
+            );
+        } else {
+            // So much code is kept short: the columns take turns.
+            let (mut found, mut j, all) = (found, 0, s.opaque(C as u32));
+            while s.again(j < all) {
+                results = next(results, f.narrow(s, &call.recipe, found[0]));
+                found = next(found, found[0]);
+                j += 1;
+            }
+        }
+        // Found again: nothing of it is kept while elements pass. Each warp has a panel.
+        let (panels, warps) = (s.anew(shape.panels as u32) as u64, s.anew(s.block_dim_x() / 32) as u64);
+        let (_, set) = place(s.opaque(s.block_x()), shape.outputs.total * panels, warps);
+        let here = locate(set + s.opaque(s.warp()) as u64, panels, s.opaque(s.lane()));
+        let units = if in_units { (shape.unit.len - 1 - here.unit) * shape.width } else { 0 };
+        let left = if here.has_columns && here.live { units + shape.width - here.column } else { 0 };
+        let first = here.at.out + (here.unit * shape.width + here.column) as i64;
+        let to = |i: i64| call.at.output.wrapping_add(((first + i) * size as i64) as u64);
+        if s.branch(together) {
+            return write(s, to(0), results, size, left.min(2 * C as u64) as u32);
+        }
+        let mut j = 0;
+        while j < C {
+            let i = j as i64 * spread as i64;
+            if s.branch((i as u64) < left) {
+                store(s, to(i), results[j], size);
+            }
+            j += 1;
+        }
+        return;
+    }
     // Found again: nothing of it is kept while elements pass.
     let tid = s.opaque(tid);
-    let (block, across) = place(s.opaque(s.block_x()));
+    let (block, set) = place(s.opaque(s.block_x()), sets, per_block);
     s.barrier();
     if s.branch(teams || s.lane() < shape.lanes) {
         let mut j = 0;
@@ -164,7 +215,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     if s.branch(shape.all > 1) {
         // The block has one panel, and leaves its part of it.
         let (workspace, counters) = (call.partials(), array::<u32>(call.at.workspace));
-        let mut turn = Turn::first(across, shape.first as u64 + block, shape.all as u64, PANEL_GROUP);
+        let mut turn = Turn::first(set, shape.first as u64 + block, shape.all as u64, PANEL_GROUP);
         while s.again(true) {
             // Addresses of so many words are not kept from one level to the next.
             let (tid, all_slots) = (s.opaque(tid), s.opaque(all_slots));
@@ -247,7 +298,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     while s.again(c < end) {
         let (group, place) = rows_of(c);
         if s.branch(group != found) {
-            let set = across * per_block + group as u64;
+            let set = set + group as u64;
             let (outer, own) = divide(set, shape.panels);
             (found, number, is_set) = (group, own, set < sets);
             results = shape.outputs.at(outer).out;
@@ -271,6 +322,22 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         }
         c += step;
     }
+}
+
+/// Where a lane's columns are.
+struct Located {
+    /// Whether there is such a panel.
+    live: bool,
+    /// The kept axes but for the columns, and units.
+    at: At,
+    /// The panel's first column.
+    leftmost: u64,
+    /// The number of the unit.
+    unit: u64,
+    /// The lane's first column.
+    column: u64,
+    /// Whether there is such a column.
+    has_columns: bool,
 }
 
 /// Parts in shared memory: rows of `wide` of them.

@@ -10,12 +10,14 @@
 //! - [`tiled`]: outputs whose elements lie in another order than that of the tree; leaves parts for `rows`.
 //! - [`describe`]: what the others do where every element goes up a tree and is looked at for extremes too.
 //! - [`map`]: where the elements of a reduced sequence lie.
+//! - `narrow`: results of 1 and 2 bytes, written by lines.
 //! - [`parts`]: partial results of the above, from the workspace.
 
 pub mod columns;
 pub mod describe;
 mod lines;
 pub mod map;
+mod narrow;
 pub mod panel;
 pub mod parts;
 pub mod piece;

@@ -5,13 +5,13 @@
 //! by side: a sector of 32 bytes that is written in pieces costs as much as many. Of 1 and 2 bytes, if results are as
 //! narrow, a lane reads and writes several at a time instead. A reduction of nothing is one row. Bottleneck: memory.
 
-use crate::address::array;
 use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
+use crate::reduce::shape::narrow::write;
 use crate::reduce::shape::panel::{self, Pitch, Strip};
-use crate::reduce::shape::piece::{Outputs, divide, joined};
-use warpfold_simt::{ALL, Pack, Simt};
+use crate::reduce::shape::piece::{Outputs, divide};
+use warpfold_simt::Simt;
 
 params! {
     /// Outputs, and how rows and columns lie.
@@ -87,61 +87,5 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
             f.finish(s, &call.recipe, found[j], call.out(at.out + column as i64 * shape.out));
         }
         j += 1;
-    }
-}
-
-/// Writes the first `columns` of a lane's results of `size` bytes, by whole lines, wherever they begin: neighbouring
-/// lanes have neighbouring results, and a line that begins in one's and ends in the next one's is for that to write.
-/// All lanes call it, and say twice `C` if they have more.
-#[inline(always)]
-fn write<S: Simt, const C: usize>(s: &S, to: u64, results: [u32; C], size: u32, columns: u32) {
-    let (line, per) = (size * C as u32, 4 / size as usize);
-    let words: [u32; 4] = warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |i| {
-            let (mut word, mut j) = (0, 0);
-            while j < per && i * per + j < C {
-                word |= (results[i * per + j] & (u32::MAX >> (32 - 8 * size))) << (8 * size as usize * j);
-                j += 1;
-            }
-            word
-        },
-    );
-    let [a, b, c, d] = words;
-    let over = to as u32 & (line - 1);
-    // Results that belong to the line that begins before them.
-    let own = (line - over) / size;
-    let (mut w, mut whole, mut follows) = (words, columns >= own, false);
-    if s.branch(over > 0) {
-        let [p, q, r, t] = words.map(
-            #[inline(always)]
-            |word| s.shuffle_idx(ALL, word, s.lane().max(1) - 1),
-        );
-        w = match line {
-            16 => joined::<u8>([p, q, r, t], words, 16 - over),
-            8 => joined::<u8>([p, q, a, b], [0; 4], 8 - over),
-            _ => joined::<u8>([p, a, c, d], [0; 4], 4 - over),
-        };
-        whole &= s.lane() > 0;
-        follows = s.lane() < 31 && columns >= C as u32 + own;
-    }
-    if s.branch(whole) {
-        let to = array(to - over as u64);
-        match line {
-            16 => s.store(to, 0, Pack(w)),
-            8 => s.store(to.cast(), 0, (w[1] as u64) << 32 | w[0] as u64),
-            _ => s.store(to.cast(), 0, w[0]),
-        }
-    }
-    if s.branch(!whole || (over > 0 && !follows)) {
-        let mut j = 0;
-        while j < C {
-            let alone = if (j as u32) < own { !whole } else { !follows };
-            if s.branch(alone && (j as u32) < columns) {
-                let at = array::<u8>(to).offset(j * size as usize);
-                if size == 2 { s.store(at.cast(), 0, results[j] as u16) } else { s.store(at, 0, results[j] as u8) }
-            }
-            j += 1;
-        }
     }
 }

@@ -239,6 +239,8 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
     const SEVERAL: bool = Self::has_short::<C>();
     const UNITS: bool = !L::SEVERAL && !NARROW;
     const TEAMS: bool = !L::SEVERAL && !NARROW && !F::HAS_PLAIN;
+    const WRITES: Option<u32> =
+        if !L::SEVERAL && !NARROW && F::NARROW && F::Bits::SIZE <= 2 { Some(F::Bits::SIZE) } else { None };
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {

@@ -98,6 +98,7 @@ impl<F: fold::Packed, L: Lines, const C: usize> Panel<C> for Packed<F, L> {
     const SEVERAL: bool = !L::SEVERAL;
     const UNITS: bool = !L::SEVERAL;
     const TOGETHER: bool = !L::SEVERAL;
+    const WRITES: Option<u32> = if !L::SEVERAL && F::NARROW { Some(F::Bits::SIZE) } else { None };
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
