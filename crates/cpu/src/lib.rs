@@ -13,6 +13,7 @@ pub mod exact;
 pub mod exponentials;
 pub mod extrema;
 pub mod free;
+mod gate;
 pub mod gather;
 pub mod halves;
 mod high;
