@@ -37,6 +37,7 @@ mod running;
 mod sample;
 pub mod select;
 pub mod simd;
+mod stretches;
 mod transpose;
 mod tree;
 mod uneven;
