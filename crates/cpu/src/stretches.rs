@@ -149,6 +149,7 @@ struct Found<K, const N: usize> {
 
 impl<K: Key, const N: usize> Found<K, N> {
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "several arrays are indexed alike, and the vectoriser sees it")]
     fn raise(&mut self, keys: [K; N], stretch: usize) {
         let stretch = K::from_small(stretch as u8);
         for i in 0..N {
@@ -159,6 +160,7 @@ impl<K: Key, const N: usize> Found<K, N> {
 
     /// The first stretch that has a key.
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "several arrays are indexed alike, and the vectoriser sees it")]
     fn first(&self, key: K) -> usize {
         let mut places = [K::MAX; N];
         for i in 0..N {
