@@ -5,7 +5,7 @@
 //!   Nothing here takes a lock that another thread could hold during a fork.
 //! - Small work, and all work of a process that has asked for one thread, runs on the calling thread alone: threads of
 //!   Python then do not wait for one another, and no other pool is touched.
-//! - The calling thread works, too, and looks for signals between its tasks. Ctrl-C stops the tasks that have not begun.
+//! - The calling thread works, too, and looks for signals between its tasks. Ctrl-C stops tasks that have not begun.
 //! - A panic becomes an exception.
 
 use std::any::Any;

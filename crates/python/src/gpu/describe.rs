@@ -42,8 +42,8 @@ impl<'py> Together<'py, 1> {
         let room = if has_dtype { array.room(&[bytes], DType::U8)? } else { None };
         let all = PyDict::new(py);
         if let Some((room, address)) = room {
-            // SAFETY: the library has made room for all sections, which nobody else knows yet. Its memory is aligned for
-            // any element, and freed in the order of the stream.
+            // SAFETY: the library has made room for all sections, which nobody else knows yet. The memory is aligned
+            // for any element, and freed in the order of the stream.
             pool::detached(py, || unsafe { survey.run_at(&stream, view, address) })?;
             array.keep(&stream)?;
             let gpu = py.import(intern!(py, "warpfold._gpu"))?;

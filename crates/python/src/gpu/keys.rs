@@ -1,5 +1,5 @@
-//! By key, of arrays on a GPU (k-means is in `kmeans.rs`, `describe` in `describe.rs`): computed there, on the current stream of the
-//! library that has them. Results stay there, as arrays of that library.
+//! By key, of arrays on a GPU (k-means is in `kmeans.rs`, `describe` in `describe.rs`): computed there, on the current
+//! stream of the library that has them. Results stay there, as arrays of that library.
 //!
 //! Unlike a reduction, each of these calls waits until the GPU is done: labels that are out of range and groups without
 //! a result are errors of the call, the number of distinct values is found on the GPU, and memory for sorting is freed.
