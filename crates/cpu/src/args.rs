@@ -1,6 +1,6 @@
-//! Indices of extrema. The greatest key of a block is found as in [`super::extrema`], and in which stretch of the block.
-//! Only if the key beats those of all blocks before, the stretch is searched. Down columns, a running place below 128 is
-//! kept in a lane as wide as the key.
+//! Indices of extrema. The greatest key of a block is found as in [`super::extrema`], and in which stretch of the
+//! block. Only if the key beats those of all blocks before, the stretch is searched. Down columns, a running place
+//! below 128 is kept in a lane as wide as the key.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
