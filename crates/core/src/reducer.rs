@@ -69,6 +69,12 @@ pub trait Reducer: Clone + Send + Sync {
         None
     }
 
+    /// Whether such a sum leaves NaNs out: each adds -0.0.
+    #[inline(always)]
+    fn skips_nan(&self) -> bool {
+        false
+    }
+
     /// The node of an empty sequence, if there is one. Combined with any node, on either side, it must give back that
     /// node's bits; for a floating-point sum that is -0.0.
     fn identity(&self) -> Option<Self::Acc> {

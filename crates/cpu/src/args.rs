@@ -1,6 +1,6 @@
-//! Indices of extrema. The greatest key of a block is found as in [`super::extrema`]. Only if it beats the keys of all
-//! blocks before, its place is searched for. Down columns, a running place below 128 is kept in a lane as wide as the
-//! key.
+//! Indices of extrema. The greatest key of a block is found as in [`super::extrema`], and in which stretch of the
+//! block. Only if the key beats those of all blocks before, the stretch is searched. Down columns, a running place
+//! below 128 is kept in a lane as wide as the key.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -8,19 +8,16 @@ use std::ops::Range;
 use warpfold_core::ops::{Arg, ArgNode};
 use warpfold_core::{Element, Key};
 
-use super::extrema::{best, greatest};
+use super::extrema::greatest;
 use super::kernel::Kernel;
 use super::panel::{Panel, TILE};
 use super::policy::{FEW_DENSE_COLUMNS, MOST_ROWS, PANEL, SHORT_BYTES};
 use super::simd::{fold_lanes, prefetch, vectorize};
+use super::stretches::{first_stretch, most};
 
 /// The kernel of argmin and argmax.
 #[derive(Clone)]
 pub struct ArgScan<T: Element>(pub Arg<T>);
-
-/// Bytes of a block whose greatest key is found before that of the next ones: where it is a new one, they are searched
-/// for it, and they are still in L1.
-const STRETCH: usize = 1 << 15;
 
 /// Elements that are searched at a time. Their places fit [`Key::from_small`].
 const SEARCH: usize = 64;
@@ -79,33 +76,33 @@ fn find<T: Element>(arg: &Arg<T>, x: &[T], key: T::Key) -> usize {
     x.iter().position(|&x| arg.key(x) == key).expect("it is there")
 }
 
+/// The first place of a key that nothing beats, if a whole piece has it.
+#[inline(always)]
+fn first_final<T: Element>(arg: &Arg<T>, x: &[T]) -> Option<usize> {
+    x.as_chunks::<SOME>().0.iter().enumerate().find_map(
+        #[inline(always)]
+        |(i, piece)| {
+            let mut found = 0u32;
+            for (j, &x) in piece.iter().enumerate() {
+                found |= u32::from(arg.key(x) == T::Key::MAX) << j;
+            }
+            (found != 0).then(|| i * SOME + found.trailing_zeros() as usize)
+        },
+    )
+}
+
 #[inline(always)]
 fn scan<T: Element>(arg: &Arg<T>, x: &[T], start: u64, left: Option<ArgNode<T::Key>>) -> ArgNode<T::Key> {
-    let each = STRETCH / size_of::<T>();
-    let mut found = left.map(|left| (left.key, None));
-    for from in (0..x.len()).step_by(each) {
-        let x = &x[from..x.len().min(from + each)];
-        let best = best(
-            x,
-            #[inline(always)]
-            |x| arg.key(x),
-        );
-        let best = best.unwrap_or_else(
-            #[inline(always)]
-            || x.iter().fold(T::Key::MIN, |best, &x| best.max(arg.key(x))),
-        );
-        if found.is_none_or(|(key, _)| best > key) {
-            found = Some((best, Some(from)));
-            if best == T::Key::MAX {
-                break;
-            }
+    let (mut found, mut from) = (left, 0);
+    while from < x.len() && found.is_none_or(|node| node.key != T::Key::MAX) {
+        let part = &x[from..x.len().min(from + most::<T>())];
+        let (key, at) = first_stretch(arg, part);
+        if found.is_none_or(|node| key > node.key) {
+            found = Some(ArgNode { key, index: start + (from + at + find(arg, &part[at..], key)) as u64 });
         }
+        from += part.len();
     }
-    match (found, left) {
-        (Some((key, Some(from))), _) => ArgNode { key, index: start + (from + find(arg, &x[from..], key)) as u64 },
-        (_, Some(left)) => left,
-        _ => unreachable!("a block has elements"),
-    }
+    found.expect("a block has elements")
 }
 
 /// Rows of [`SEARCH`] elements, each of which fits the registers.
@@ -152,6 +149,21 @@ impl<T: Element> Kernel for ArgScan<T> {
         vectorize(
             #[inline(always)]
             || scan(&self.0, x, start, left),
+        )
+    }
+
+    unsafe fn ends(&self, x: *const T, step: isize, len: usize, out: &mut [MaybeUninit<ArgNode<T::Key>>]) -> bool {
+        vectorize(
+            #[inline(always)]
+            || {
+                for (i, out) in out.iter_mut().enumerate() {
+                    // SAFETY: the caller vouches for the elements of each row.
+                    let x = unsafe { std::slice::from_raw_parts(x.byte_offset(i as isize * step), len) };
+                    let Some(index) = first_final(&self.0, x) else { return false };
+                    out.write(ArgNode { key: T::Key::MAX, index: index as u64 });
+                }
+                true
+            },
         )
     }
 

@@ -218,7 +218,11 @@ fn best_number<T: Element, const N: usize>(x: &[T], key: impl Fn(T) -> T::Key + 
 
 /// Widens the bounds of each lane to its element, unless that is NaN.
 #[inline(always)]
-fn widen_numbers<T: Element, const N: usize>(piece: &[T; N], least: &mut [T::Float; N], greatest: &mut [T::Float; N]) {
+pub(super) fn widen_numbers<T: Element, const N: usize>(
+    piece: &[T; N],
+    least: &mut [T::Float; N],
+    greatest: &mut [T::Float; N],
+) {
     for i in 0..N {
         let x = piece[i].float();
         least[i] = if x < least[i] { x } else { least[i] };
@@ -254,7 +258,7 @@ pub(super) fn ends_in<T: Element, const N: usize>(x: &[T]) -> Option<(T, T)> {
         let (least, greatest) = (fold_lanes(least, T::Key::min), fold_lanes(greatest, T::Key::max));
         return Some((T::of_bits(least), T::of_bits(greatest)));
     }
-    let mut ends = Ends { signed: [T::Key::MIN; N], high: [T::Key::ZERO; N], low: [T::Key::ONES; N] };
+    let mut ends = Ends::new();
     for piece in pieces {
         prefetch(piece.as_ptr().wrapping_byte_add(AHEAD_LIGHT), N);
         ends.widen(piece);
@@ -276,26 +280,31 @@ pub(super) fn ends_in<T: Element, const N: usize>(x: &[T]) -> Option<(T, T)> {
 
 /// Raises each lane to the key of its element.
 #[inline(always)]
-fn raise<T: Element, const N: usize>(lanes: &mut [T::Key; N], piece: &[T; N], key: impl Fn(T) -> T::Key) {
+pub(super) fn raise<T: Element, const N: usize>(lanes: &mut [T::Key; N], piece: &[T; N], key: impl Fn(T) -> T::Key) {
     for i in 0..N {
         lanes[i] = lanes[i].max(key(piece[i]));
     }
 }
 
 /// The extrema of each lane's bits.
-struct Ends<K, const N: usize> {
+pub(super) struct Ends<K, const N: usize> {
     /// The greatest, signed.
-    signed: [K; N],
+    pub(super) signed: [K; N],
     /// The greatest, unsigned.
-    high: [K; N],
+    pub(super) high: [K; N],
     /// The least, unsigned.
-    low: [K; N],
+    pub(super) low: [K; N],
 }
 
 impl<K: Key, const N: usize> Ends<K, N> {
     #[inline(always)]
+    pub(super) fn new() -> Self {
+        Self { signed: [K::MIN; N], high: [K::ZERO; N], low: [K::ONES; N] }
+    }
+
+    #[inline(always)]
     #[expect(clippy::needless_range_loop, reason = "several arrays are indexed alike, and the vectoriser sees it")]
-    fn widen<T: Element<Key = K>>(&mut self, piece: &[T; N]) {
+    pub(super) fn widen<T: Element<Key = K>>(&mut self, piece: &[T; N]) {
         for i in 0..N {
             let bits = piece[i].bits();
             self.signed[i] = self.signed[i].max(bits);

@@ -65,6 +65,18 @@ pub trait Kernel: Sync {
         false
     }
 
+    /// The nodes of the first `len` elements of rows that are `step` bytes apart. False if one of them is not final.
+    ///
+    /// # Safety
+    /// The rows, as many as nodes, have these elements.
+    unsafe fn ends(&self, x: *const Item<Self>, step: isize, len: usize, out: &mut [MaybeUninit<Acc<Self>>]) -> bool {
+        out.iter_mut().enumerate().all(|(i, out)| {
+            // SAFETY: the caller vouches for the elements of each row.
+            let x = unsafe { std::slice::from_raw_parts(x.byte_offset(i as isize * step), len) };
+            self.is_final(out.write(self.block(x, 0)))
+        })
+    }
+
     /// [`Kernel::block`] for a block that follows the node `left`. `left` may be returned if combining it with the
     /// block would not change it.
     fn block_after(&self, _left: Option<Acc<Self>>, x: &[Item<Self>], start: u64) -> Acc<Self> {
@@ -287,30 +299,6 @@ fn any_columns<K: Kernel>(kernel: &K, x: &[Item<K>], lens: &[u32], out: &mut [Ma
             let identity = kernel.reducer().identity().filter(|_| len == 0);
             out.write(identity.unwrap_or_else(|| kernel.block(&column, 0)));
         }
-    }
-}
-
-/// The tree over at most eight elements, the first of which has the index `at`.
-#[inline]
-pub(super) fn few<R: Reducer>(reducer: &R, x: &[R::Item], at: u64) -> R::Acc {
-    match x.split_first_chunk::<4>() {
-        Some((four, rest)) if !rest.is_empty() => {
-            let (left, right) = (up_to_four(reducer, four, at), up_to_four(reducer, rest, at + 4));
-            reducer.combine_counted(left, 4, right, rest.len() as u64)
-        }
-        _ => up_to_four(reducer, x, at),
-    }
-}
-
-/// The tree over at most four elements, the first of which has the index `at`.
-#[inline(never)]
-fn up_to_four<R: Reducer>(reducer: &R, x: &[R::Item], at: u64) -> R::Acc {
-    let pair = |i: usize| reducer.lift_pair(x[i], x[i + 1], at + i as u64);
-    match x.len() {
-        1 => reducer.lift(x[0], at),
-        2 => pair(0),
-        3 => reducer.combine_counted(pair(0), 2, reducer.lift(x[2], at + 2), 1),
-        _ => reducer.combine_counted(pair(0), 2, pair(2), 2),
     }
 }
 

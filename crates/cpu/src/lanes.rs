@@ -63,6 +63,9 @@ trait Vector: Copy {
 
     unsafe fn abs(self) -> Self;
 
+    /// With -0.0, which adds nothing, in the place of each NaN.
+    unsafe fn numbers(self) -> Self;
+
     /// The sums of the left and the right nodes of pairs. In which order pairs are follows from the level alone.
     unsafe fn pairs(level: u32, a: Self, b: Self) -> Self;
 
@@ -76,6 +79,7 @@ trait Vector: Copy {
 macro_rules! vectors {
     ($(
         $v:ty, |$dtype:ident, $from:ident| $load:expr, $add:ident, $mul:ident, $andnot:ident, $set:ident,
+        |$y:ident| $numbers:expr,
         $near:pat => $a:expr, $b:expr, else $c:expr, $d:expr, |$x:ident| $ordered:expr;
     )*) => {$(
         // SAFETY, of all: the caller's.
@@ -94,6 +98,12 @@ macro_rules! vectors {
             #[inline(always)]
             unsafe fn abs(self) -> Self {
                 unsafe { $andnot($set(-0.0), self) }
+            }
+
+            #[inline(always)]
+            unsafe fn numbers(self) -> Self {
+                let $y = self;
+                unsafe { $numbers }
             }
 
             #[inline(always)]
@@ -127,9 +137,11 @@ vectors! {
             _ => _mm512_loadu_ps(x.cast()),
         },
         _mm512_add_ps, _mm512_mul_ps, _mm512_andnot_ps, _mm512_set1_ps,
+        |x| _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_UNORD_Q>(x, x), x, _mm512_set1_ps(-0.0)),
         0 | 1 => _mm512_shuffle_ps::<0x88>, _mm512_shuffle_ps::<0xDD>,
         else _mm512_shuffle_f32x4::<0x88>, _mm512_shuffle_f32x4::<0xDD>, |x| x;
     __m512d, |_dtype, x| _mm512_loadu_pd(x.cast()), _mm512_add_pd, _mm512_mul_pd, _mm512_andnot_pd, _mm512_set1_pd,
+        |x| _mm512_mask_blend_pd(_mm512_cmp_pd_mask::<_CMP_UNORD_Q>(x, x), x, _mm512_set1_pd(-0.0)),
         0 | 3 => _mm512_unpacklo_pd, _mm512_unpackhi_pd,
         else _mm512_shuffle_f64x2::<0x88>, _mm512_shuffle_f64x2::<0xDD>,
         |x| _mm512_permutexvar_pd(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), x);
@@ -143,10 +155,12 @@ vectors! {
             _ => _mm256_loadu_ps(x.cast()),
         },
         _mm256_add_ps, _mm256_mul_ps, _mm256_andnot_ps, _mm256_set1_ps,
+        |x| _mm256_blendv_ps(x, _mm256_set1_ps(-0.0), _mm256_cmp_ps::<_CMP_UNORD_Q>(x, x)),
         0 | 1 | 3 => _mm256_shuffle_ps::<0x88>, _mm256_shuffle_ps::<0xDD>,
         else _mm256_permute2f128_ps::<0x20>, _mm256_permute2f128_ps::<0x31>,
         |x| _mm256_castpd_ps(_mm256_permute4x64_pd::<0xD8>(_mm256_castps_pd(x)));
     __m256d, |_dtype, x| _mm256_loadu_pd(x.cast()), _mm256_add_pd, _mm256_mul_pd, _mm256_andnot_pd, _mm256_set1_pd,
+        |x| _mm256_blendv_pd(x, _mm256_set1_pd(-0.0), _mm256_cmp_pd::<_CMP_UNORD_Q>(x, x)),
         0 | 2 => _mm256_unpacklo_pd, _mm256_unpackhi_pd,
         else _mm256_permute2f128_pd::<0x20>, _mm256_permute2f128_pd::<0x31>, |x| x;
 }
@@ -165,24 +179,28 @@ pub(super) unsafe fn of_vectors<R: Reducer, const L: usize>(
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the caller's; nodes are floats, since `lanes` says that there are lanes.
     unsafe {
-        match (size_of::<R::Acc>(), L) {
-            (4, 16) => of::<__m512, R, L>(reducer, x, start, to),
-            (4, _) => of::<__m256, R, L>(reducer, x, start, to),
-            (_, 8) => of::<__m512d, R, L>(reducer, x, start, to),
-            _ => of::<__m256d, R, L>(reducer, x, start, to),
+        match (size_of::<R::Acc>(), L, reducer.skips_nan()) {
+            (4, 16, false) => of::<__m512, R, L, false>(reducer, x, start, to),
+            (4, 16, true) => of::<__m512, R, L, true>(reducer, x, start, to),
+            (4, _, false) => of::<__m256, R, L, false>(reducer, x, start, to),
+            (4, _, true) => of::<__m256, R, L, true>(reducer, x, start, to),
+            (_, 8, false) => of::<__m512d, R, L, false>(reducer, x, start, to),
+            (_, 8, true) => of::<__m512d, R, L, true>(reducer, x, start, to),
+            (_, _, false) => of::<__m256d, R, L, false>(reducer, x, start, to),
+            (_, _, true) => of::<__m256d, R, L, true>(reducer, x, start, to),
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
     unreachable!("no lanes: {reducer:p} {x:p} {start} {to:p}");
 }
 
-/// [`of_vectors`], by vectors of one type.
+/// [`of_vectors`], by vectors of one type, which leave NaNs out if `SKIP`.
 ///
 /// # Safety
 /// V has the bytes of L nodes, and the CPU has its instructions.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn of<V: Vector, R: Reducer, const L: usize>(
+unsafe fn of<V: Vector, R: Reducer, const L: usize, const SKIP: bool>(
     reducer: &R,
     x: &[[R::Item; L]; UNDER],
     start: u64,
@@ -194,16 +212,18 @@ unsafe fn of<V: Vector, R: Reducer, const L: usize>(
     let lifted = inlined(
         #[inline(always)]
         |k: usize| unsafe {
-            match addend {
+            // A square or an absolute value is NaN where the element is.
+            let lifted = match addend {
                 Some(Addend::Value(dtype)) => V::load(dtype, x[k].as_ptr()),
                 Some(Addend::Square(dtype)) => V::load(dtype, x[k].as_ptr()).square(),
                 Some(Addend::Magnitude(dtype)) => V::load(dtype, x[k].as_ptr()).abs(),
                 None => {
                     let nodes: [R::Acc; L] = array!(L, i => reducer.lift(x[k][i], start + (k * L + i) as u64));
                     // As many bytes, all of which may be those of any vector of floats.
-                    std::mem::transmute_copy::<_, V>(&nodes)
+                    return std::mem::transmute_copy::<_, V>(&nodes);
                 }
-            }
+            };
+            if SKIP { lifted.numbers() } else { lifted }
         },
     );
     // Down one branch after the other, so that few vectors wait for their neighbours.

@@ -9,10 +9,11 @@ use std::mem::MaybeUninit;
 use warpfold_array::problem::{At, Dim};
 use warpfold_core::Reducer;
 
-use super::kernel::{Acc, Item as Elem, Kernel, few};
+use super::kernel::{Acc, Item as Elem, Kernel};
 use super::load::Load;
 use super::panel::Panel;
 use super::policy::PANEL;
+use super::tree::few;
 
 /// An element, as the kernel reads it. Only its address is known here.
 #[repr(C)]
@@ -84,6 +85,9 @@ pub trait Loops: Sync {
 
     /// [`Kernel::is_final`].
     unsafe fn is_final(&self, node: *const Node) -> bool;
+
+    /// [`Kernel::ends`] of `n` rows.
+    unsafe fn ends(&self, x: *const Item, step: isize, len: usize, n: usize, to: *mut Node) -> bool;
 
     /// The tree over `n` elements, at least one and at most a block; fast for a few.
     unsafe fn short(&self, x: *const Item, n: usize, start: u64, to: *mut Node);
@@ -207,6 +211,11 @@ impl<K: Kernel> Loops for K {
     unsafe fn is_final(&self, node: *const Node) -> bool {
         // SAFETY: the caller passes a written node.
         Kernel::is_final(self, unsafe { &*node.cast::<Acc<K>>() })
+    }
+
+    unsafe fn ends(&self, x: *const Item, step: isize, len: usize, n: usize, to: *mut Node) -> bool {
+        // SAFETY: the caller passes `n` rows of `len` elements, and room for a node of each.
+        unsafe { Kernel::ends(self, x.cast(), step, len, room(to, n)) }
     }
 
     unsafe fn short(&self, x: *const Item, n: usize, start: u64, to: *mut Node) {

@@ -6,11 +6,11 @@ use warpfold_core::ops::{Deviation, Moments, Plain};
 use warpfold_core::{Accumulate, DType, Float, Real};
 
 use super::halves::{Wide, fold_widened};
-use super::kernel::{Kernel, any_rows, few};
+use super::kernel::{Kernel, any_rows};
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
 use super::policy::{AHEAD, BLOCK, SHORT};
 use super::simd::{Simd, array, at_level, prefetch};
-use super::tree::{Level, Ragged, climb, tree_levels};
+use super::tree::{Level, Ragged, climb, few, tree_levels};
 
 /// The variance of floats, and of integers as floats.
 #[derive(Clone)]

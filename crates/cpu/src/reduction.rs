@@ -129,7 +129,7 @@ pub fn reduce_slice(op: Op, flat: ArrayRef<'_>, array: &ArrayRef<'_>) -> Result<
     Ok(reduce(op, flat, &options)?.values.get(0))
 }
 
-/// Runs `f` on a pool of `threads` threads, and passes it their number. `None`: rayon's current pool.
+/// Runs `f` on this thread and others, `threads` in all, and passes it their number. `None`: as it is called.
 ///
 /// # Errors
 /// [`Error::Threads`] if the system starts no more threads.
@@ -145,14 +145,15 @@ pub fn on_threads<T: Send>(threads: Option<usize>, f: impl FnOnce(usize) -> T + 
                 match pools.get(&threads) {
                     Some(pool) => pool.clone(),
                     None => {
-                        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                        // The calling thread is one of them.
+                        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads - 1).build();
                         let pool = Arc::new(pool.map_err(|e| Error::Threads { threads, why: e.to_string() })?);
                         pools.insert(threads, pool.clone());
                         pool
                     }
                 }
             };
-            Ok(pool.install(|| f(threads)))
+            Ok(parallel::beside(&pool, || f(threads)))
         }
     }
 }

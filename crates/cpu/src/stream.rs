@@ -1,9 +1,9 @@
 //! Reductions of sequences that arrive in pieces.
 
-use rayon::prelude::*;
 use warpfold_core::{NotAdjacent, Reducer, Span};
 
 use crate::kernel::{Kernel, Tree};
+use crate::parallel;
 use crate::policy::{BLOCK, CHUNK, ONE_THREAD};
 
 /// A reduction of slices of any length, in order, with the bits of the reduction of the whole sequence.
@@ -60,25 +60,22 @@ impl<R: Reducer> Stream<R> {
         &self.span
     }
 
-    /// Appends the next elements. Long slices are reduced on all threads of rayon's current pool.
+    /// Appends the next elements. Long slices are reduced on many threads.
     pub fn push(&mut self, x: &[R::Item]) {
         let kernel = Tree(self.reducer.clone());
         let ragged = (CHUNK - self.span.end() as usize % CHUNK) % CHUNK;
-        if x.len() < ONE_THREAD + ragged || rayon::current_num_threads() == 1 {
+        if x.len() < ONE_THREAD + ragged || parallel::threads() == 1 {
             return extend(&kernel, &mut self.span, x);
         }
         let (head, x) = x.split_at(ragged);
         extend(&kernel, &mut self.span, head);
         let at = self.span.end();
-        let spans: Vec<Span<R::Acc>> = x
-            .par_chunks(CHUNK / 4)
-            .enumerate()
-            .map(|(i, x)| {
-                let mut span = Span::new(at + (i * (CHUNK / 4)) as u64);
-                extend(&kernel, &mut span, x);
-                span
-            })
-            .collect();
+        let chunks: Vec<_> = x.chunks(CHUNK / 4).collect();
+        let spans = parallel::map(chunks.len(), |i| {
+            let mut span = Span::new(at + (i * (CHUNK / 4)) as u64);
+            extend(&kernel, &mut span, chunks[i]);
+            span
+        });
         for span in spans {
             self.span.join(&self.reducer, &span).expect("chunks follow one another");
         }

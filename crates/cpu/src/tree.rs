@@ -197,3 +197,27 @@ pub fn combine_nodes<R: Reducer>(reducer: &R, nodes: &mut [R::Acc], weight: u64,
         weight *= 2;
     }
 }
+
+/// The tree over at most eight elements, the first of which has the index `at`.
+#[inline]
+pub(super) fn few<R: Reducer>(reducer: &R, x: &[R::Item], at: u64) -> R::Acc {
+    match x.split_first_chunk::<4>() {
+        Some((four, rest)) if !rest.is_empty() => {
+            let (left, right) = (up_to_four(reducer, four, at), up_to_four(reducer, rest, at + 4));
+            reducer.combine_counted(left, 4, right, rest.len() as u64)
+        }
+        _ => up_to_four(reducer, x, at),
+    }
+}
+
+/// The tree over at most four elements, the first of which has the index `at`.
+#[inline(never)]
+fn up_to_four<R: Reducer>(reducer: &R, x: &[R::Item], at: u64) -> R::Acc {
+    let pair = |i: usize| reducer.lift_pair(x[i], x[i + 1], at + i as u64);
+    match x.len() {
+        1 => reducer.lift(x[0], at),
+        2 => pair(0),
+        3 => reducer.combine_counted(pair(0), 2, reducer.lift(x[2], at + 2), 1),
+        _ => reducer.combine_counted(pair(0), 2, pair(2), 2),
+    }
+}

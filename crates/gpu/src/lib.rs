@@ -55,7 +55,7 @@ pub use launch::{Arg, Kernel, Launch};
 pub use options::Options;
 pub use queue::Queue;
 pub use reduce::custom::{Custom, CustomReduction};
-pub use reduce::describe::{Statistics, Survey, describe};
+pub use reduce::describe::{Section, Statistics, Survey, describe};
 pub use reduce::explain::{Explanation, Launched, explain, explain_view};
 pub use reduce::once::{reduce, reduce_into};
 pub use reduce::reduction::Reduction;

@@ -5,19 +5,20 @@
 //!   Nothing here takes a lock that another thread could hold during a fork.
 //! - Small work, and all work of a process that has asked for one thread, runs on the calling thread alone: threads of
 //!   Python then do not wait for one another, and no other pool is touched.
-//! - While threads work, the calling thread looks for signals. Ctrl-C stops the tasks that have not begun.
+//! - The calling thread works, too, and looks for signals between its tasks. Ctrl-C stops tasks that have not begun.
 //! - A panic becomes an exception.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use warpfold::Error;
 use warpfold_array::Progress;
-use warpfold_cpu::parallel::{alone, watched};
+use warpfold_cpu::parallel::{alone, beside, watched};
 
 use crate::error;
 
@@ -25,13 +26,14 @@ use crate::error;
 pub const HOLD: usize = 1 << 14;
 /// The fewest elements that threads are worth.
 const MANY: usize = 1 << 17;
-/// How long a waiting thread sleeps before it looks for signals.
+/// How long a thread works before it looks for signals.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A process's threads. Pools are never freed: a pool of an earlier number of threads sleeps, and that of another
 /// process cannot be ended.
 struct Pool {
     process: u32,
+    /// With the calling one.
     threads: usize,
     rayon: rayon::ThreadPool,
     next: *const Pool,
@@ -84,7 +86,8 @@ fn pool() -> Result<&'static rayon::ThreadPool, Error> {
         }
         at = pool.next;
     }
-    let built = rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(|i| format!("warpfold-{i}")).build();
+    let built =
+        rayon::ThreadPoolBuilder::new().num_threads(threads - 1).thread_name(|i| format!("warpfold-{i}")).build();
     let rayon = built.map_err(|e| Error::Threads { threads, why: e.to_string() })?;
     let mut pool = Box::new(Pool { process, threads, rayon, next: first });
     // Two threads may each add a pool of one number of threads. Either is found from then on.
@@ -123,9 +126,12 @@ where
     let said = if elements <= HOLD {
         catch_unwind(AssertUnwindSafe(|| alone(|| work(How { threads: Some(1), progress: None }))))
     } else if elements < MANY || threads == 1 {
-        py.detach(|| on_this_thread(work))?
+        py.detach(|| on_threads(None, work))?
     } else {
-        py.detach(|| on_threads(work))?
+        py.detach(|| match pool() {
+            Ok(pool) => on_threads(Some(pool), work),
+            Err(e) => Ok(Ok(Err(e))),
+        })?
     };
     result(py, said)
 }
@@ -143,73 +149,41 @@ fn result<T>(py: Python<'_>, said: Said<T>) -> PyResult<T> {
     }
 }
 
-/// Runs work on this thread alone, which looks for signals now and then.
-fn on_this_thread<T>(work: impl FnOnce(How<'_>) -> Result<T, Error>) -> PyResult<Said<T>> {
+/// Runs work on this thread, which looks for signals now and then, and on those of a pool.
+fn on_threads<T>(
+    pool: Option<&rayon::ThreadPool>,
+    work: impl FnOnce(How<'_>) -> Result<T, Error>,
+) -> PyResult<Said<T>> {
+    let (owner, stop) = (thread::current().id(), AtomicBool::new(false));
     // When to look next, and what was found. (A lock, since what looks must be `Sync`; no other thread takes it.)
     let state = Mutex::new((Instant::now() + PATIENCE, None::<PyErr>));
     let look = |_: u64| {
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        if now < state.0 {
-            return;
+        if thread::current().id() == owner {
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = Instant::now();
+            if now < state.0 {
+                return;
+            }
+            state.0 = now + PATIENCE;
+            // `None`: the interpreter is ending, and has no use for signals.
+            if let Some(Err(e)) = Python::try_attach(|py| py.check_signals()) {
+                state.1 = Some(e);
+                stop.store(true, Ordering::Relaxed);
+            }
         }
-        state.0 = now + PATIENCE;
-        // `None`: the interpreter is ending, and has no use for signals.
-        if let Some(Err(e)) = Python::try_attach(|py| py.check_signals()) {
-            state.1 = Some(e);
-            drop(state);
-            // Unlike a panic, this prints nothing.
-            resume_unwind(Box::new(Interrupted));
-        }
-    };
-    let how = How { threads: Some(1), progress: Some(&look) };
-    let said = catch_unwind(AssertUnwindSafe(|| alone(|| watched(&look, || work(how)))));
-    match state.into_inner().unwrap_or_else(PoisonError::into_inner).1 {
-        Some(e) => Err(e),
-        None => Ok(said),
-    }
-}
-
-/// Runs work on the pool, while this thread looks for signals.
-fn on_threads<T: Send>(work: impl FnOnce(How<'_>) -> Result<T, Error> + Send) -> PyResult<Said<T>> {
-    let pool = match pool() {
-        Ok(pool) => pool,
-        Err(e) => return Ok(Ok(Err(e))),
-    };
-    let stop = AtomicBool::new(false);
-    let (slot, ready) = (Mutex::new(None::<Said<T>>), Condvar::new());
-    let mut signal = None;
-    let look = |_: u64| {
         if stop.load(Ordering::Relaxed) {
             // Unlike a panic, this prints nothing.
             resume_unwind(Box::new(Interrupted));
         }
     };
-    pool.in_place_scope(|scope| {
-        let (slot, ready, look) = (&slot, &ready, &look);
-        scope.spawn(move |_| {
-            let how = How { threads: None, progress: Some(look) };
-            let said = catch_unwind(AssertUnwindSafe(|| watched(look, || work(how))));
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(said);
-            ready.notify_one();
-        });
-        let mut said = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        while said.is_none() {
-            let (now, time) = ready.wait_timeout(said, PATIENCE).unwrap_or_else(PoisonError::into_inner);
-            said = now;
-            if time.timed_out() && said.is_none() && signal.is_none() {
-                drop(said);
-                // `None`: the interpreter is ending, and has no use for signals.
-                if let Some(Err(e)) = Python::try_attach(|py| py.check_signals()) {
-                    signal = Some(e);
-                    stop.store(true, Ordering::Relaxed);
-                }
-                said = slot.lock().unwrap_or_else(PoisonError::into_inner);
-            }
-        }
-    });
-    match (signal, slot.into_inner().unwrap_or_else(PoisonError::into_inner)) {
-        (Some(e), _) => Err(e),
-        (None, said) => Ok(said.expect("the scope has waited for the work")),
+    let said = catch_unwind(AssertUnwindSafe(|| {
+        watched(&look, || match pool {
+            Some(pool) => beside(pool, || work(How { threads: None, progress: Some(&look) })),
+            None => alone(|| work(How { threads: Some(1), progress: Some(&look) })),
+        })
+    }));
+    match state.into_inner().unwrap_or_else(PoisonError::into_inner).1 {
+        Some(e) => Err(e),
+        None => Ok(said),
     }
 }

@@ -16,8 +16,8 @@ pub use warpfold_cuda::{Cudarc, Driver, devices, open, shared, view};
 pub use warpfold_gpu::{
     Arg, Array, ArrayView, Buffer, Custom, CustomReduction, Device, Elements, ElementsView, End, Error, Event,
     Explanation, Finder, Graph, GroupReduction, Grouped, Groups, Handle, Histogram, Kernel, Launch, Launched, Options,
-    PIECE, Pinned, Properties, Queue, Reduction, Runs, Runtime, Segmented, Statistics, Stream, Survey, Unique, Wanted,
-    bincount, bincount_host, describe, describe_groups_host, describe_host, describe_segments_host, ends_host, explain,
-    explain_view, group_by, group_by_host, histogram, histogram_host, kmeans, reduce, reduce_by_key,
+    PIECE, Pinned, Properties, Queue, Reduction, Runs, Runtime, Section, Segmented, Statistics, Stream, Survey, Unique,
+    Wanted, bincount, bincount_host, describe, describe_groups_host, describe_host, describe_segments_host, ends_host,
+    explain, explain_view, group_by, group_by_host, histogram, histogram_host, kmeans, reduce, reduce_by_key,
     reduce_by_key_host, reduce_host, reduce_into, rows, segmented, segmented_host, stream_host, unique, unique_host,
 };

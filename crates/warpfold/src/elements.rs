@@ -6,6 +6,7 @@ use warpfold_core::Reducer;
 use warpfold_cpu::copied::Copied;
 use warpfold_cpu::engine::{self, Job};
 use warpfold_cpu::kernel::Tree;
+use warpfold_cpu::parallel;
 
 /// Reduces elements of any type, in C order, by a reducer of the user's own; `axes` as in [`crate::Options`].
 ///
@@ -52,7 +53,7 @@ where
     layout.has(data.len())?;
     let reduced = layout.reduce(axes)?;
     let base = At { x: data.as_ptr().cast(), mask: std::ptr::null() }.offset(reduced.problem.x_offset, 0);
-    let threads = rayon::current_num_threads();
+    let threads = parallel::threads();
     let job = Job { kernel: &Tree(reducer), load: &Copied, problem: &reduced.problem, base, threads, progress: None };
     // SAFETY: the slice has the elements of the shape, in C order, and the problem reaches no others.
     let outputs = unsafe { engine::run(&job) };

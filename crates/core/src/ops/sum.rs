@@ -125,11 +125,6 @@ impl<T: Element, W, P> Sum<T, W, P> {
         Self { skip_nan, ..self }
     }
 
-    /// Whether NaNs are lifted to the identity.
-    pub fn skips_nan(&self) -> bool {
-        self.skip_nan
-    }
-
     /// The same sum of elements of another type, which has the same float.
     pub fn of<U: Element<Float = T::Float>>(&self) -> Sum<U, W, P> {
         let Self { initial, skip_nan, finish, kind } = *self;
@@ -181,7 +176,12 @@ impl<T: Element, W: Term, P: Precision<T::Float>> Reducer for Sum<T, W, P> {
 
     #[inline(always)]
     fn addend(&self) -> Option<Addend> {
-        (T::DTYPE.is_float() && !self.skip_nan).then(|| W::addend(T::DTYPE))
+        T::DTYPE.is_float().then(|| W::addend(T::DTYPE))
+    }
+
+    #[inline(always)]
+    fn skips_nan(&self) -> bool {
+        self.skip_nan
     }
 
     #[inline(always)]

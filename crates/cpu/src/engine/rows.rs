@@ -105,20 +105,25 @@ impl Work<'_> {
         if !few || !self.facts.ends || !self.reads_in_place() {
             return false;
         }
-        let mut walk = Walk::new(&self.problem.kept, self.base, 0);
-        let (mut items, mut node) = (Items::new(), Nodes::with_capacity(self.facts.node, 1));
-        (0..outputs).all(|_| {
-            // SAFETY: an output has more elements than these, and the caller vouches for all, and for the places.
+        let one = Dim { len: 1, x: 0, mask: 0, out: 0 };
+        let (nearest, others) = self.problem.kept.split_last().unwrap_or((&one, &[]));
+        if !self.problem.kept.iter().all(|dim| dim.x.unsigned_abs().is_multiple_of(self.facts.align)) {
+            return false;
+        }
+        let (mut walk, n) = (Walk::new(others, self.base, 0), nearest.len);
+        let mut nodes = Nodes::new(self.facts.node);
+        (0..outputs / n).all(|_| {
+            let (x, mut are_final) = (walk.at().x.cast(), false);
+            // SAFETY: an output has more elements than these, which are in place and aligned, and the caller vouches
+            // for all, and for the places. Nodes are read only if all are written.
             unsafe {
-                let x = self.run_of(walk.at(), &self.problem.inner(), FIRST, &mut items);
-                node.write(1, |to| self.kernel.block(std::ptr::null(), x, FIRST, 0, to));
-                let is_final = self.kernel.is_final(node.first());
-                if is_final {
-                    self.finish(out, walk.out(), node.first(), 1, count);
+                nodes.write(n, |to| are_final = self.kernel.ends(x, nearest.x, FIRST, n, to));
+                if are_final {
+                    self.finish_apart(out, walk.out(), nearest.out, nodes.first(), n, count);
                 }
-                walk.advance();
-                is_final
             }
+            walk.advance();
+            are_final
         })
     }
 

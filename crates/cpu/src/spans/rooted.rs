@@ -35,6 +35,11 @@ impl Loops for Rooted<'_> {
         unsafe { self.0.is_final(node) }
     }
 
+    unsafe fn ends(&self, x: *const Item, step: isize, len: usize, n: usize, to: *mut Node) -> bool {
+        // SAFETY: the caller's.
+        unsafe { self.0.ends(x, step, len, n, to) }
+    }
+
     unsafe fn short(&self, x: *const Item, n: usize, start: u64, to: *mut Node) {
         // SAFETY: the caller's.
         unsafe { self.0.short(x, n, start, to) };

@@ -1,9 +1,10 @@
 //! The elements of a host array as one dense sequence, any part of it at a time: what is copied to a device.
 
-use rayon::prelude::*;
 use std::marker::PhantomData;
+
 use warpfold_array::problem::{At, Dim, Walk, merge};
 use warpfold_array::{ArrayRef, MAX_RANK};
+use warpfold_cpu::parallel;
 
 /// Bytes that one thread copies at a time.
 const PIECE: usize = 256 << 10;
@@ -84,12 +85,7 @@ impl<'a> Gather<'a> {
     pub fn copy(&self, from: usize, to: &mut [u8]) {
         let is_whole = |bytes: usize| bytes.is_multiple_of(self.size);
         assert!(from + to.len() <= self.bytes() && is_whole(from) && is_whole(to.len()));
-        let copy = |(i, to): (usize, &mut [u8])| self.copy_piece((from + i * PIECE) / self.size, to);
-        if to.len() <= PIECE {
-            copy((0, to));
-        } else {
-            to.par_chunks_mut(PIECE).enumerate().for_each(copy);
-        }
+        parallel::chunks(to, PIECE, |i, to| self.copy_piece((from + i * PIECE) / self.size, to));
     }
 
     fn copy_piece(&self, from: usize, mut to: &mut [u8]) {

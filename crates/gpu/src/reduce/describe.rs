@@ -42,8 +42,25 @@ enum Work {
     Each(Vec<Reduction>),
 }
 
+/// The alignment of each result of [`Work::Each`], in bytes.
+const ALIGN: usize = 16;
+
 /// The reductions of [`Work::Each`].
 const EACH: [Op; 8] = [Op::Min, Op::ArgMin, Op::Max, Op::ArgMax, Op::Mean, Op::Std, Op::Sum, Op::Norm];
+
+/// The second of the counts, of which the first is `nan_count` with all others that are not zero.
+const NUMBERS: &str = "numbers";
+
+/// Where a statistic lies in the results of [`Survey::run_at`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// The statistic; or `numbers`, which the `nan_count` before it is then too great by.
+    pub name: &'static str,
+    /// Of its elements, one for each output.
+    pub dtype: DType,
+    /// From the first result, in bytes.
+    pub offset: usize,
+}
 
 /// What a [`Survey`] found, on the device.
 pub struct Statistics(Found);
@@ -113,6 +130,105 @@ impl Survey {
         }
     }
 
+    /// The shape of each statistic.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The number of elements under each output.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// What it finds, if that takes no kernel: there are no elements, or no outputs.
+    pub fn constant(&self) -> Option<&Description> {
+        match &self.work {
+            Work::Nothing(description) => Some(description),
+            _ => None,
+        }
+    }
+
+    /// The results of [`Survey::run_at`], and the bytes of all.
+    pub fn sections(&self) -> (Vec<Section>, usize) {
+        let all: Vec<(&str, DType)> = match &self.work {
+            Work::Nothing(_) => Vec::new(),
+            Work::Once { .. } => DESCRIBED.iter().map(|&(name, own)| (name, own.unwrap_or(self.dtype))).collect(),
+            Work::Each(each) => {
+                let counts = ["nan_count", NUMBERS].into_iter();
+                let names = EACH.into_iter().map(Op::name).chain(counts);
+                let dtypes = each.iter().map(Reduction::dtype).chain((each.len() == EACH.len()).then_some(DType::I64));
+                names.zip(dtypes).collect()
+            }
+        };
+        let (outputs, mut bytes) = (self.shape.iter().product::<usize>(), 0);
+        let place = |(name, dtype): (&'static str, DType)| {
+            // One kernel's sections have no gaps, and need none: the widest elements are first.
+            let align = if matches!(self.work, Work::Each(_)) { ALIGN } else { 1 };
+            let offset = usize::next_multiple_of(bytes, align);
+            bytes = offset + outputs * dtype.size();
+            Section { name, dtype, offset }
+        };
+        (all.into_iter().map(place).collect(), bytes)
+    }
+
+    /// Queues one run whose results go to memory that somebody else has allocated, where [`Survey::sections`] says.
+    /// Nothing waits.
+    ///
+    /// # Safety
+    /// At `address`, which is a multiple of 16, there is room for the results, which nothing else touches until the
+    /// stream has written them.
+    ///
+    /// # Errors
+    /// As [`Survey::run`].
+    pub unsafe fn run_at(&self, stream: &Stream, input: ArrayView<'_>, address: u64) -> Result<(), Error> {
+        self.check(stream, &input)?;
+        match &self.work {
+            Work::Nothing(_) => Ok(()),
+            // SAFETY: `check` has seen that the array is like that which was planned for; the caller vouches for room.
+            Work::Once { .. } => unsafe { self.queue(stream, &input, address) },
+            Work::Each(each) => {
+                let (sections, bytes) = self.sections();
+                let at = |section: &Section| address + section.offset as u64;
+                for (reduction, section) in each.iter().zip(&sections) {
+                    // SAFETY: as above.
+                    unsafe { reduction.run_at(stream, input, None, at(section)) }?;
+                }
+                for section in sections.get(each.len()..).unwrap_or_default() {
+                    // Of integers none is NaN.
+                    // SAFETY: as above; it is the last section.
+                    unsafe { stream.fill(at(section), 0, bytes - section.offset) }?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn check(&self, stream: &Stream, input: &ArrayView<'_>) -> Result<(), Error> {
+        stream.is_one_of(&self.device)?;
+        input.is_on(stream, "array")?;
+        Ok(self.input.check("array", input)?)
+    }
+
+    /// Queues the launches of one kernel for all.
+    ///
+    /// # Safety
+    /// The array is like that which was planned for, and stays until the device is done with it, as does the room for
+    /// every statistic at `output`.
+    unsafe fn queue(&self, stream: &Stream, input: &ArrayView<'_>, output: u64) -> Result<(), Error> {
+        let Work::Once { launches, unaligned, workspace, offset } = &self.work else { return Ok(()) };
+        let mut scratch = stream.scratch();
+        let workspace = scratch.workspace(stream, *workspace)?;
+        let input = input.address().wrapping_add_signed(*offset as i64);
+        let at = CallAt { input, mask: 0, output, workspace };
+        let other = unaligned.as_ref().filter(|_| !input.is_multiple_of(16));
+        for launch in other.unwrap_or(launches) {
+            // SAFETY: the caller's. The workspace is as large as the plan asks for, its counters are zero, and the lock
+            // is held.
+            unsafe { launch.queue(stream, launch.place(at)) }?;
+        }
+        Ok(())
+    }
+
     /// Room for what it finds.
     ///
     /// # Errors
@@ -131,27 +247,16 @@ impl Survey {
     /// # Errors
     /// If an array or the stream is not like that which this was prepared for, or the driver refuses.
     pub fn run(&self, stream: &Stream, input: ArrayView<'_>, out: &mut Statistics) -> Result<(), Error> {
-        stream.is_one_of(&self.device)?;
-        input.is_on(stream, "array")?;
-        self.input.check("array", &input)?;
+        self.check(stream, &input)?;
         match (&self.work, &mut out.0) {
             (Work::Nothing(_), Found::Nothing) => Ok(()),
-            (Work::Once { launches, unaligned, workspace, offset }, Found::Once(buffer))
+            (Work::Once { .. }, Found::Once(buffer))
                 if buffer.len() == self.bytes() && buffer.device_index() == self.device.index() =>
             {
-                let mut scratch = stream.scratch();
-                let workspace = scratch.workspace(stream, *workspace)?;
-                let input = input.address().wrapping_add_signed(*offset as i64);
-                let at = CallAt { input, mask: 0, output: buffer.address(), workspace };
-                let other = unaligned.as_ref().filter(|_| !input.is_multiple_of(16));
-                for launch in other.unwrap_or(launches) {
-                    // SAFETY: the plan is for arrays like this one, which is borrowed or stays until the device is done
-                    // with it, as `ArrayView::from_raw` promises; the output has room for every statistic, and its drop
-                    // waits. The workspace is as large as the plan asks for, its counters are zero, and the lock is
-                    // held.
-                    unsafe { launch.queue(stream, launch.place(at)) }?;
-                }
-                Ok(())
+                // SAFETY: `check` has seen that the array is like that which was planned for; it is borrowed or stays
+                // until the device is done with it, as `ArrayView::from_raw` promises. The output has room for every
+                // statistic, and its drop waits.
+                unsafe { self.queue(stream, &input, buffer.address()) }
             }
             (Work::Each(each), Found::Each(arrays)) if each.len() == arrays.len() => {
                 each.iter().zip(arrays).try_for_each(|(reduction, out)| reduction.run(stream, input, None, out))

@@ -73,8 +73,8 @@ def describe(x, axis=None, *, keepdims=False, where=None, skip_nan=False, device
     skip_nan : bool
         Leave NaNs out.
     device : str, optional
-        Where to compute. An array on a GPU is described there, and the call waits until it is done; `where` is not
-        taken there.
+        Where to compute. An array on a GPU is described there: the statistics are arrays of its library on that GPU,
+        and of PyTorch and CuPy nothing waits. `where` is not taken there.
 
     Returns
     -------

@@ -47,6 +47,14 @@ def empty(like, shape, dtype):
     return None
 
 
+def section(room, start, end, dtype, shape):
+    """Some of the bytes of `room` as an array of their own, in the same memory."""
+    name = _adapt.LONG_NAMES[dtype]
+    part = room[start:end]
+    part = part.view(getattr(sys.modules["torch"], name) if _is_torch(room) else name)
+    return part.reshape(shape)
+
+
 def record(x, device):
     """Lets the library keep the memory of `x` until its current stream has read it. Whether it does."""
     if _is_torch(x):

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use warpfold::cuda::rows::RowMap;
-use warpfold::cuda::{self, ArrayView, Device, Handle, Reduction, Stream};
+use warpfold::cuda::{self, ArrayView, Device, Handle, Reduction, Stream, Survey};
 use warpfold::{DType, Error, Op, Options, Ord, Precision};
 
 use super::array::GpuArray;
@@ -19,6 +19,7 @@ const MOST: usize = 256;
 /// By the indices of GPUs and the handles of streams.
 static STREAMS: LazyLock<Shared<(usize, usize), Stream>> = LazyLock::new(Mutex::default);
 static REDUCTIONS: LazyLock<Shared<Key, Reduction>> = LazyLock::new(Mutex::default);
+static SURVEYS: LazyLock<Shared<SurveyKey, Survey>> = LazyLock::new(Mutex::default);
 static ROWS: LazyLock<Shared<RowKey, RowMap>> = LazyLock::new(Mutex::default);
 
 /// What all threads share.
@@ -104,6 +105,16 @@ impl Prepared<'_, '_> {
         let (device, op) = (self.array.device, self.op);
         kept(py, &REDUCTIONS, self.key(), || Reduction::new(&cuda::shared(device)?, op, &view, &options))
     }
+}
+
+/// All that a [`Survey`] depends on: the GPU, the array, axes and `keepdims`.
+type SurveyKey = (usize, Layout, Option<Vec<isize>>, bool);
+
+/// What describes arrays of one layout, planned now or by an earlier call.
+pub fn survey(array: &GpuArray<'_>, options: &cuda::Options<'_>) -> PyResult<Arc<Survey>> {
+    let (view, device) = (array.view()?, array.device);
+    let key = (device, layout(array), options.axes.clone(), options.keepdims);
+    kept(array.of.py(), &SURVEYS, key, || Survey::new(&cuda::shared(device)?, &view, options))
 }
 
 /// All that a [`RowMap`] depends on.

@@ -1,5 +1,5 @@
-//! By key, and `describe`, of arrays on a GPU (k-means is in `kmeans.rs`): computed there, on the current stream of the
-//! library that has them. Results stay there, as arrays of that library.
+//! By key, of arrays on a GPU (k-means is in `kmeans.rs`, `describe` in `describe.rs`): computed there, on the current
+//! stream of the library that has them. Results stay there, as arrays of that library.
 //!
 //! Unlike a reduction, each of these calls waits until the GPU is done: labels that are out of range and groups without
 //! a result are errors of the call, the number of distinct values is found on the GPU, and memory for sorting is freed.
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyTuple;
 use warpfold::cuda::{self, Array, ArrayView, Grouped, Groups, Segmented, Stream, Wanted};
 use warpfold::{ArrayRef, Bins, DType, DeviceName, Error, Op, Options, Scalar};
 use warpfold_array::Order;
@@ -202,19 +202,6 @@ impl<'py> Together<'py, 1> {
         let other = |array: Option<Array>| array.map_or_else(|| Ok(py.None().into_bound(py)), lend);
         let all = [lend(found.values)?, other(found.counts)?, other(found.first)?, other(found.inverse)?];
         Ok(PyTuple::new(py, all)?.into_any())
-    }
-
-    /// The statistics: as the function of Python that calls this.
-    pub fn describe(&self, axes: Option<Vec<isize>>, keepdims: bool, skip_nan: bool) -> PyResult<Bound<'py, PyTuple>> {
-        let ([array], py) = (self.views()?, self.py());
-        let options = cuda::Options { axes, keepdims, skip_nan, ..cuda::Options::default() };
-        let found = self.done(|stream| cuda::describe(array, &options, stream))?;
-        let all = PyDict::new(py);
-        for (name, values) in found.stats {
-            all.set_item(name, self.uploaded(&warpfold::Array { shape: found.shape.clone(), values })?)?;
-        }
-        let shape = PyTuple::new(py, &self.arrays[0].shape)?;
-        (found.count, all, self.dtype().name(), shape).into_pyobject(py)
     }
 }
 

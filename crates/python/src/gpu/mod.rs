@@ -6,6 +6,7 @@
 
 mod array;
 mod cache;
+mod describe;
 mod keys;
 mod kmeans;
 mod rows;
