@@ -14,7 +14,10 @@ struct Rows;
 macro_rules! names {
     ($($op:literal)*) => { names!(@ "f32" $($op)*; "f64" $($op)*; "f16" $($op)*; "bf16" $($op)*) };
     (@ $($dtype:literal $($op:literal)*);*) => {
-        &["rowwise_arrange", $($(
+        &["rowwise_arrange", "rowwise_join_f32", "rowwise_join_f64", $(
+            concat!("rowfolded_rms_norm_backward_", $dtype), concat!("rowfolded_layer_norm_backward_", $dtype),
+            concat!("rowwise_products_", $dtype), concat!("rowwise_columns_", $dtype),
+        )* $($(
             concat!("rowwise_", $op, "_", $dtype), concat!("rowlonger_", $op, "_", $dtype),
             concat!("rowshort_", $op, "_", $dtype),
         )*)*]
@@ -23,7 +26,8 @@ macro_rules! names {
 
 impl Names for Rows {
     const NAMES: &'static [&'static str] = names!("softmax" "softmax_masked" "log_softmax" "log_softmax_masked"
-        "softmax_backward" "log_softmax_backward" "rms_norm" "layer_norm");
+        "softmax_backward" "log_softmax_backward" "rms_norm" "layer_norm" "rms_norm_backward" "layer_norm_backward"
+        "cross_entropy");
 }
 
 const FLOATS: [DType; 4] = [DType::F32, DType::BF16, DType::F16, DType::F64];
@@ -126,16 +130,19 @@ fn floats(r: &mut Random, dtype: DType, shape: &[usize], plain: bool) -> Strided
 /// A shape, and the axes of its rows.
 fn problem(r: &mut Random, dtype: DType) -> (Vec<usize>, Vec<isize>) {
     let line = 16 / dtype.size();
-    let len = match r.below(7) {
+    let len = match r.below(9) {
         0 => 1 + r.below(2 * line),
         1 => line * (1 + r.below(40)),
         2 => 1 + r.below(128 * line),
         3 => [127, 128, 129][r.below(3)] * line - r.below(2),
         4 => 128 * line + r.below(400 * line),
         5 => 256 * line * (1 + r.below(3)) + [0, 0, 1, line - 1][r.below(4)],
+        // Hidden sizes, and others of some quarters of a warp's chunk, of which warps have parts of two rows.
+        6 => [128, 1536, 2880, 1280][r.below(4)],
+        7 => 32 * line * (3 + r.below(12)) - [0, 0, 0, 1, line, 3 * line][r.below(6)],
         _ => r.below(4),
     };
-    let rows = 1 + r.below([40, 8, 3][(len > 100) as usize + (len > 1000) as usize]);
+    let rows = 1 + r.below([40, 8, 5][(len > 100) as usize + (len > 1000) as usize]);
     match r.below(6) {
         0 => (vec![len, rows], vec![0]),
         1 => (vec![2, rows.div_ceil(2), len], vec![-1]),
@@ -226,6 +233,55 @@ fn norm(r: &mut Random, on: &On, dtype: DType, what: &str) {
     same(got, want, on, &what);
 }
 
+/// Gradients of elements, and of weights and biases, which are sums over rows.
+fn norm_gradient(r: &mut Random, on: &On, dtype: DType, what: &str) {
+    let ((shape, axes), plain) = (problem(r, dtype), r.chance(60));
+    let (x, g) = (floats(r, dtype, &shape, plain), floats(r, dtype, &shape, plain));
+    let (rank, layer) = (shape.len() as isize, r.chance(50));
+    let of_row = |a: &isize| axes.contains(a) || axes.contains(&(a - rank));
+    let row: Vec<usize> = (0..rank).filter(of_row).map(|a| shape[a as usize]).collect();
+    let factor = |r: &mut Random| r.chance(60).then(|| Strided::new(r, dtype, &row, plain, |r| element(r, 1.5, 1, 0)));
+    let (weight, bias) = (factor(r), factor(r));
+    let of_cpu = cpu::Norm {
+        weight: weight.as_ref().map(Strided::host),
+        bias: bias.as_ref().map(Strided::host),
+        ..cpu::Norm::default()
+    };
+    let op = if layer { cpu::layer_norm_backward } else { cpu::rms_norm_backward };
+    let want = op(x.host(), g.host(), &axes, &of_cpu).expect("a result");
+    let (of_x, of_g) = (on.upload(&x), on.upload(&g));
+    let there = [&weight, &bias].map(|array| array.as_ref().map(|array| (on.upload(array), array)));
+    let [weight, bias] = [0, 1].map(|which: usize| there[which].as_ref().map(|(buffer, array)| on.view(buffer, array)));
+    let options = rows::Norm { weight, bias, ..rows::Norm::default() };
+    let op = if layer { rows::layer_norm_backward } else { rows::rms_norm_backward };
+    let got = op(on.view(&of_x, &x), on.view(&of_g, &g), &axes, &options, &on.stream);
+    let what = format!("{what} {shape:?} {axes:?} {:?} {:?} layer {layer}", x.strides, g.strides);
+    let got = got.unwrap_or_else(|why| panic!("{what}: {why}"));
+    same(Ok(got.x), Ok(want.x), on, &format!("{what}: elements"));
+    for (which, (got, want)) in [(got.weight, want.weight), (got.bias, want.bias)].into_iter().enumerate() {
+        assert_eq!(got.is_some(), want.is_some(), "{what}");
+        got.zip(want).into_iter().for_each(|(got, want)| same(Ok(got), Ok(want), on, &format!("{what}: sums {which}")));
+    }
+}
+
+/// Losses of rows, and the gradient of their logits.
+fn loss(r: &mut Random, on: &On, dtype: DType, what: &str) {
+    let ((shape, _), plain) = (problem(r, dtype), r.chance(60));
+    let shape = [shape[..shape.len() - 1].iter().product(), shape[shape.len() - 1]];
+    let x = floats(r, dtype, &shape, plain);
+    let targets = Strided::new(r, DType::I64, &shape[..1], true, |r| r.below(shape[1].max(1)) as f64);
+    let options = cpu::CrossEntropy { reduction: cpu::LossReduction::None, ..cpu::CrossEntropy::default() };
+    let want = cpu::cross_entropy_gradient(x.host(), targets.host(), 1, &options);
+    let (of_x, of_targets) = (on.upload(&x), on.upload(&targets));
+    let (logits, classes) = (on.view(&of_x, &x), on.view(&of_targets, &targets));
+    let got = rows::cross_entropy(logits, classes, 1, &rows::CrossEntropy::default(), &on.stream);
+    if let Err(want) = &want {
+        return assert_eq!(got.err().as_ref(), Some(want), "{what} {shape:?}");
+    }
+    let gradient = got.map(|got| got.gradient.expect("it is asked for"));
+    same(gradient, want.map(|want| want.gradient), on, &format!("{what} {shape:?} {:?}", x.strides));
+}
+
 /// Runs a random test many times: `WARPFOLD_CASES`, or so many.
 fn many(usual: u64, test: impl Fn(&mut Random, &On, DType, &str)) {
     let cases = std::env::var("WARPFOLD_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usual);
@@ -257,6 +313,16 @@ fn gradients_have_the_bits_of_the_cpu() {
 #[test]
 fn norms_have_the_bits_of_the_cpu() {
     many(250, norm);
+}
+
+#[test]
+fn gradients_of_norms_have_the_bits_of_the_cpu() {
+    many(250, norm_gradient);
+}
+
+#[test]
+fn losses_have_the_bits_of_the_cpu() {
+    many(250, loss);
 }
 
 /// Rows that several blocks share, and so many parts of a row that blocks reduce these first.
@@ -298,6 +364,12 @@ fn wrong_arrays_are_the_errors_of_the_cpu() {
     let mask = upload(ArrayRef::flat(&[true; 2]));
     let options = rows::Softmax { mask: Some(mask.view()), ..rows::Softmax::default() };
     assert_eq!(rows::softmax(x.view(), &[1], &options, &stream).err(), Some(want));
+    // Losses of no classes.
+    let (none, targets) = (ArrayRef::from_slice::<f32>(&[], &[2, 0]).expect("a shape"), ArrayRef::flat(&[0i64; 2]));
+    let want = cpu::cross_entropy(none, targets, 1, &cpu::CrossEntropy::default()).unwrap_err();
+    let (none, targets) = (upload(none), upload(targets));
+    let got = rows::cross_entropy(none.view(), targets.view(), 1, &rows::CrossEntropy::default(), &stream);
+    assert_eq!(got.err(), Some(want));
     let axis = rows::softmax(x.view(), &[2], &rows::Softmax::default(), &stream);
     assert!(matches!(axis.err(), Some(Error::AxisOutOfRange { axis: 2, rank: 2 })));
 }

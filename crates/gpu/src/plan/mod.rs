@@ -30,6 +30,7 @@ pub mod split;
 mod staged;
 mod subtrees;
 mod tiled;
+mod together;
 mod transpose;
 mod twice;
 

@@ -9,12 +9,14 @@ use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::piece::{Kept, Outputs};
 use warpfold_kernels::rowwise::arrange::{Arrange, ArrangeAt};
 use warpfold_kernels::rowwise::{
-    MAP, MEET, NARROW, NONE, PARTS, REDUCE, Rowwise, RowwiseAt, THREADS, TURNS, WARPS, WHOLE, WIDE, chunk, steps,
+    MAP, MEET, NARROW, NONE, PARTS, QUARTERS, REDUCE, Rowwise, RowwiseAt, THREADS, TURNS, WARPS, WHOLE, WIDE, chunk,
+    steps,
 };
 
 use super::Launch;
 use super::limits::Limits;
 use super::policy::COPIED_BYTES;
+use super::together::Together;
 
 /// Lanes to a short row, at least: as many as a lane has steps.
 const LANES: usize = 8;
@@ -179,7 +181,9 @@ impl RowOperation {
             weights: self.factors[0].code(),
             biases: self.factors[1].code(),
             phase: WHOLE,
-            warps: 1,
+            quarters: 0,
+            quarter: 0,
+            together: 1,
             lanes: 0,
             deep: 0,
             blocks: 1,
@@ -206,13 +210,14 @@ impl RowOperation {
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
         let chunks = rows.len.div_ceil(chunk(size) as usize);
-        let warps = chunks.next_power_of_two().min(WARPS as usize);
         if chunks <= WARPS as usize {
-            let grid = rows.rows.div_ceil(WARPS as usize / warps);
-            let launch = self.launch("rowwise", grid, &Rowwise { warps: warps as u32, ..call })?;
+            let quarters = rows.len.div_ceil(chunk(size) as usize / QUARTERS as usize) as u32;
+            let Together { rows: together, warps, lanes } = Together::of(quarters);
+            let call = Rowwise { quarters, quarter: Together::inverse(quarters), together, lanes, ..call };
+            let name = format!("rowwise_{}_{}", self.name, self.dtype);
+            let launch = launch_of(name, rows.rows.div_ceil(together as usize), 32 * warps, &call)?;
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
-        let call = Rowwise { warps: WARPS, ..call };
         let Some(noted_by) = self.noted_by else { return self.longer(&call, limits, true) };
         let before = RowOperation { name: noted_by, noted_by: None, ..*self }.longer(&call, limits, false)?;
         let plan = self.longer(&call, limits, true)?;
@@ -268,7 +273,11 @@ impl RowOperation {
 }
 
 pub(super) fn launch(entry: String, grid: usize, call: &Rowwise) -> Option<Launch<RowwiseAt>> {
-    Some(Launch::new(entry, i32::try_from(grid).ok()? as u32, THREADS, call))
+    launch_of(entry, grid, THREADS, call)
+}
+
+fn launch_of(entry: String, grid: usize, threads: u32, call: &Rowwise) -> Option<Launch<RowwiseAt>> {
+    Some(Launch::new(entry, i32::try_from(grid).ok()? as u32, threads, call))
 }
 
 /// Bytes of room for so many elements of a dtype, and for what is read after them.
@@ -326,7 +335,9 @@ mod tests {
     fn rows_are_shared_out_by_their_length() {
         assert_eq!(plan(1000, 16), ["rowshort_softmax_f32 4"]);
         assert_eq!(plan(1000, 500), ["rowshort_softmax_f32 63"]);
-        assert_eq!(plan(1000, 1024), ["rowwise_softmax_f32 125"]);
+        assert_eq!(plan(1000, 1024), ["rowwise_softmax_f32 334"]);
+        assert_eq!(plan(1000, 1536), ["rowwise_softmax_f32 500"]);
+        assert_eq!(plan(1000, 2880), ["rowwise_softmax_f32 1000"]);
         assert_eq!(plan(1000, 8192), ["rowwise_softmax_f32 1000"]);
         assert_eq!(plan(2, 8193), ["rowlonger_softmax_f32 4"; 2]);
         assert_eq!(plan(1000, 8193), ["rowlonger_softmax_f32 1000"]);

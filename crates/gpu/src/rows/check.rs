@@ -109,6 +109,9 @@ impl Asked {
             return Err(RowError::Shape { op, what: "the targets", expected, found }.into());
         }
         let classes: Vec<usize> = asked.axes.iter().map(|&axis| logits.shape()[axis]).collect();
+        if classes.contains(&0) {
+            return Err(RowError::NoClasses { shape: logits.shape().to_vec(), axis: asked.axes[0] }.into());
+        }
         if let Some(weights) = &options.weights {
             asked.alike("the weights", weights, &classes)?;
         }

@@ -76,7 +76,9 @@ where
     S: Simt,
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
-    let place = |k: u32| call.place::<X::Bits>(row + k as u64, from, (32 * X::Bits::PER) as u64);
+    let most = (32 * X::Bits::PER) as u64;
+    let base = call.place::<X::Bits>(row, from, most);
+    let place = |k: u32| call.next_place::<X::Bits>(base, [row, k as u64, from, most]);
     let packs = call.packs::<S, _, NormGradients<X, Rms, 1>, _, STEPS>(s, [X::Bits::ZERO; 2], spread, place);
     let mut terms: [Sums<X::Value, SUMS>; STEPS] = warpfold_simt::array::from_fn(
         #[inline(always)]

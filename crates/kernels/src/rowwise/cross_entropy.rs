@@ -78,6 +78,7 @@ where
     type Level = Exponents<X::Value>;
     type Then = Sums<X::Value>;
     type Stat = Stat<X::Value>;
+    type Ready = [u32; 0];
 
     #[inline(always)]
     fn new(call: &Rowwise) -> Self {

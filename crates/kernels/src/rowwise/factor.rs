@@ -36,7 +36,7 @@ impl<F: Element<Float = F, Mean = F> + Float + Node> Factors<F> {
     fn pack<S: Simt, X: Source<Value = F>>(&self, s: &S, which: usize, at: At) -> [F; MOST] {
         let ((address, kind), per) = (self.of[which], X::Bits::PER);
         // What stands beyond a row is of no matter.
-        let first = at.first.min((self.len - 1) / per as u64 * per as u64);
+        let first = if at.count > 0 { at.first } else { 0 };
         if s.branch(kind == NARROW) {
             return numbers::<S, X>(s, kept(s, array(address + first * X::Bits::SIZE as u64), 16));
         }
@@ -57,10 +57,15 @@ impl<F: Element<Float = F, Mean = F> + Float + Node> Factors<F> {
     #[inline(always)]
     pub fn weighed<S: Simt, X: Source<Value = F>>(&self, s: &S, mut x: [F; MOST], at: At) -> [F; MOST] {
         if s.branch(self.of[0].1 != NONE) {
-            let (weights, mut i) = (self.pack::<S, X>(s, 0, at), 0);
+            let (mut weights, mut i) = (self.pack::<S, X>(s, 0, at), 0);
+            if s.branch(self.moved) {
+                weights = weights.map(
+                    #[inline(always)]
+                    |weight| weight.add(self.offset),
+                );
+            }
             while i < X::Bits::PER as usize {
-                let weight = if self.moved { weights[i].add(self.offset) } else { weights[i] };
-                x[i] = x[i].mul(weight);
+                x[i] = x[i].mul(weights[i]);
                 i += 1;
             }
         }

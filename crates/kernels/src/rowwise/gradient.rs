@@ -28,6 +28,7 @@ where
     type Then = Sums<X::Value>;
     type Kept = [[u32; 4]; 2];
     type Stat = X::Value;
+    type Ready = [u32; 0];
     const SECOND: bool = true;
 
     #[inline(always)]

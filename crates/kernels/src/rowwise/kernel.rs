@@ -1,14 +1,12 @@
-//! The three kernels of each operation: for long rows, of which a warp has a chunk, for still longer ones, and for
-//! short rows, of which a warp has several.
+//! Two of the three kernels of each operation: for rows that are longer than a block holds, and for short rows, of
+//! which a warp has several. The third is [`super::together`].
 //!
-//! Idea: `long` keeps a chunk of a row, up to 1024 elements, in the registers of a warp; up to eight warps of a block
-//! have a row together, or each a row of its own. In `longer` a block reads a row in turns, and once more from the
-//! cache. If such rows are too few for the GPU, they are reduced in a launch of their own, whose parts a later launch
-//! takes. `short` has groups of 8 lanes or more, whose lanes have 1 to 8 packs of a row; each lane finds what follows
-//! from one of its group's rows, and all get it.
+//! Idea: in `longer` a block reads a row in turns, and once more from the cache. If such rows are too few for the GPU,
+//! they are reduced in a launch of their own, whose parts a later launch takes. `short` has groups of 8 lanes or more,
+//! whose lanes have 1 to 8 packs of a row; each lane finds what follows from one of its group's rows, and all get it.
 //! Bottleneck: memory.
 
-use super::level::{Level, part, parts, pick, warps};
+use super::level::{Level, of_chunk, part, parts, pick, warps};
 use super::op::{Held, RowOp};
 use super::read::read;
 use super::spread::{Packs, Place, Spread};
@@ -16,13 +14,13 @@ use super::write::write;
 use super::{MAP, MEET, PARTS, REDUCE, Rowwise, TURNS, WARPS, chunk};
 use crate::address::array;
 use crate::node::{Node, get, publish, put};
-use crate::reduce::shape::piece::{divide, share};
+use crate::reduce::shape::piece::divide;
 use crate::reduce::shape::split::next;
 use crate::source::{Bits, Source};
 use warpfold_simt::{ALL, Shared, Simt};
 
 /// Words of shared memory for a node of each warp.
-const SLOTS: usize = 32 * 4;
+pub(super) const SLOTS: usize = 32 * 4;
 /// The same for a node of each chunk of a row.
 const TURNED: usize = PARTS as usize * 4;
 
@@ -47,7 +45,23 @@ impl Rowwise {
             output: self.at.output + (row * self.len + first) * size,
             mask: self.at.mask.wrapping_add(mask as u64),
             first,
+            before: 0,
             valid,
+        }
+    }
+
+    /// The place of a row `further` after row number `row`, which has the place `base`; `first` and `most` as there.
+    #[inline(always)]
+    pub(super) fn next_place<B: Bits>(&self, base: Place, [row, further, first, most]: [u64; 4]) -> Place {
+        if self.inner.by < self.rows {
+            return self.place::<B>(row + further, first, most);
+        }
+        Place {
+            input: base.input.wrapping_add(further.wrapping_mul(self.along as u64)),
+            second: base.second.wrapping_add(further.wrapping_mul(self.second_along as u64)),
+            output: base.output.wrapping_add(further * self.len * B::SIZE as u64),
+            valid: if row + further < self.rows { base.valid } else { 0 },
+            ..base
         }
     }
 
@@ -73,14 +87,15 @@ impl Rowwise {
         P: Fn(u32) -> Place,
     {
         let ([first, second], at) = (blank, &self.at);
+        let whole = self.len.is_multiple_of(B::PER as u64);
         let aligned = (at.input | self.along as u64 | self.outer as u64) & 15 == 0;
-        let w = read(s, spread, at.input.wrapping_add(self.end), aligned, first, &place);
+        let w = read(s, spread, at.input.wrapping_add(self.end), [aligned, whole], first, &place);
         if !O::SECOND {
             return Packs { spread, w: [w, [[0; 4]; N]], place };
         }
         let aligned = (at.second | self.second_along as u64 | self.second_outer as u64) & 15 == 0;
         let end = at.second.wrapping_add(self.second_end);
-        let second = read(s, spread, end, aligned, second, |k| place(k).of_second());
+        let second = read(s, spread, end, [aligned, whole], second, |k| place(k).of_second());
         Packs { spread, w: [w, second], place }
     }
 }
@@ -151,52 +166,36 @@ fn meet<S: Simt, L: Level>(s: &S, call: &Rowwise, level: L, slots: Shared<u32>, 
     }
 }
 
-/// The results of a chunk's packs, written to where they belong.
+/// The results of a warp's packs, written to where they belong, from what their rows were reduced to.
 #[inline(always)]
-fn mapped<S: Simt, O: RowOp, const N: usize>(
+pub(super) fn mapped<S: Simt, O: RowOp, const N: usize>(
     s: &S,
     op: &O,
     call: &Rowwise,
     held: &Held<O, N>,
-    stat: O::Stat,
-    place: Place,
+    stats: [O::Stat; N],
+    place: impl Fn(u32) -> Place,
 ) {
-    let (spread, aligned_out) = (Spread::<N>::WARP, call.aligned_out::<Of<O>>());
-    let plain = op.is_plain(stat) && !held.wild;
-    let results = map(s, op, spread, (held.kept, [stat; N]), [plain, held.wild], |_| place);
-    let whole = aligned_out && place.valid.is_multiple_of(Of::<O>::PER);
-    write::<S, Of<O>, N>(s, spread, [aligned_out, whole], results, |_| place);
+    let (mut plain, mut k) = (!held.wild, 0);
+    while k < N {
+        plain &= op.is_plain(stats[k]);
+        k += 1;
+    }
+    let results = map(s, op, Spread::WARP, (held.kept, stats), [plain, held.wild], &place);
+    written::<S, O, N>(s, call, results, place);
 }
 
-/// Rows of which a warp has a chunk, and a block all.
+/// Writes the results of a warp's packs to where they belong.
 #[inline(always)]
-pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
-    let slots = s.shared::<u32, SLOTS, 0>("slots");
-    let (op, chunk) = (O::new(call), const { chunk(size_of::<Of<O>>()) });
-    let (warp, per_block) = (s.warp(), share(WARPS, call.warps) as u64);
-    let number = s.block_x() as u64 * per_block + share(warp, call.warps) as u64;
-    let (is_row, mine) = (number < call.rows, warp & (call.warps - 1));
-    let (row, valid) = if is_row { (number, call.len) } else { (0, 0) };
-    let place = call.place::<Of<O>>(number, mine as u64 * chunk, chunk);
-    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, |_| place);
-    let held = op.hold(s, &packs);
-    let mut stat = if O::NOTED && s.branch(call.noted != 0) {
-        op.noted(s, row)
-    } else {
-        let nodes = op.nodes::<S, _, true, N>(s, &packs, &held);
-        op.stat(s, warps(s, O::Level::NEW, slots, nodes[0], call.warps, chunk, valid), row)
-    };
-    if O::TWICE {
-        let slots = s.shared::<u32, SLOTS, 1>("again");
-        let nodes = op.nodes_then::<S, _, true, N>(s, &packs, &held, [stat; N]);
-        stat = op.stat_then(stat, warps(s, O::Then::NEW, slots, nodes[0], call.warps, chunk, valid));
-    }
-    if s.branch(is_row && mine == 0 && s.lane() == 0) {
-        op.note(s, stat, number);
-    }
-    if s.branch(call.at.output != 0) {
-        mapped(s, &op, call, &held, stat, place);
-    }
+pub(super) fn written<S: Simt, O: RowOp, const N: usize>(
+    s: &S,
+    call: &Rowwise,
+    results: [[u32; 4]; N],
+    place: impl Fn(u32) -> Place,
+) {
+    let aligned_out = call.aligned_out::<Of<O>>();
+    let whole = aligned_out && call.len.is_multiple_of(Of::<O>::PER as u64);
+    write::<S, Of<O>, N>(s, Spread::WARP, [aligned_out, whole], results, place);
 }
 
 /// Rows that are longer than a block holds: a block has one, or a part of one.
@@ -256,14 +255,16 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         }
         let held = op.hold(s, &packs);
         if s.branch(!is_found) {
-            let of = [chunk, (call.len - first).min(under)];
+            let (of, step_of) = ([chunk, (call.len - first).min(under)], chunk as u32 / N as u32);
             if O::TWICE {
                 let node = op.nodes_then::<S, _, true, N>(s, &packs, &held, [stat; N])[0];
+                let node = of_chunk(s, O::Then::NEW, node, N as u32, [step_of, place.valid]);
                 if let Some(node) = found(s, call, O::Then::NEW, slots, &here, node, of) {
                     (stat, is_found) = (op.stat_then(stat, node), true);
                 }
             } else {
                 let node = op.nodes::<S, _, true, N>(s, &packs, &held)[0];
+                let node = of_chunk(s, O::Level::NEW, node, N as u32, [step_of, place.valid]);
                 if let Some(node) = found(s, call, O::Level::NEW, slots, &here, node, of) {
                     (stat, is_found) = (op.stat(s, node, here.row), true);
                 }
@@ -272,7 +273,7 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
                 op.note(s, stat, number);
             }
         } else if s.branch(is_mapped) {
-            mapped(s, &op, call, &held, stat, place);
+            mapped(s, &op, call, &held, [stat; N], |_| place);
         }
         step += 1;
     }

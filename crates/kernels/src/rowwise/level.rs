@@ -25,6 +25,13 @@ pub trait Level: Copy {
     fn join(self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node;
     /// The node above two of so many elements, of which the left has some.
     fn meet(self, left: (Self::Node, u64), right: (Self::Node, u64)) -> Self::Node;
+    /// The node above a lane's own node and the one that it got, which is the left one if `high`: both are whole
+    /// subtrees of `each` elements.
+    #[inline(always)]
+    fn cross(self, high: bool, got: Self::Node, own: Self::Node, each: u32) -> Self::Node {
+        let (left, right) = ordered::<Self>(high, got, own);
+        self.join(left, right, each)
+    }
 
     /// The node above a whole subtree of `each` elements and its neighbour, which has `count`. If `count` is zero, the
     /// left one may have fewer.
@@ -47,8 +54,8 @@ fn ordered<L: Level>(high: bool, got: L::Node, own: L::Node) -> (L::Node, L::Nod
     if L::COUNTS { (select(high, got, own), select(high, own, got)) } else { (own, got) }
 }
 
-/// The node over `N` steps of 32 lanes, `each` elements a lane: a transposed butterfly. At each of the first levels a
-/// lane keeps half of its nodes, and sends the other half.
+/// Of `N` steps of 32 lanes, `each` elements a lane, the node of step `lane % N`: a transposed butterfly. At each of
+/// the first levels a lane keeps half of its nodes, and sends the other half.
 #[inline(always)]
 fn tile<S: Simt, L: Level, const N: usize>(s: &S, level: L, mut nodes: [L::Node; N], each: u32) -> L::Node {
     let (lane, mut have, mut bit) = (s.lane(), N, 1);
@@ -61,18 +68,10 @@ fn tile<S: Simt, L: Level, const N: usize>(s: &S, level: L, mut nodes: [L::Node;
                 (own, other) =
                     (select(high, nodes[2 * j + 1], nodes[2 * j]), select(high, nodes[2 * j], nodes[2 * j + 1]));
             }
-            let (left, right) = ordered::<L>(high, exchange(s, other, bit), own);
-            nodes[j] = level.join(left, right, bit * each);
+            nodes[j] = level.cross(high, exchange(s, other, bit), own, bit * each);
             j += 1;
         }
         have = have.div_ceil(2);
-        bit *= 2;
-    }
-    // The steps, of which each lane has one.
-    let mut bit = 1;
-    while bit < N as u32 {
-        let (left, right) = ordered::<L>(lane & bit != 0, exchange(s, nodes[0], bit), nodes[0]);
-        nodes[0] = level.join(left, right, 32 * bit * each);
         bit *= 2;
     }
     nodes[0]
@@ -90,7 +89,8 @@ pub fn pick<T: Node, const N: usize>(all: [T; N], k: u32) -> T {
 }
 
 /// For each step the node of its row, or of the row's chunk, from those of the lane's packs of `per` elements. `valid`
-/// says how many elements the row of a step has. Whether the warp has one row, so that `spread` is [`Spread::WARP`].
+/// says how many elements the row of a step has. If `WARP`, `spread` is [`Spread::WARP`], the rows of a warp are cut
+/// into steps, and lane `l` gets the node of step `l % N`, in place of all; `valid` counts from the warp's first element.
 #[inline(always)]
 pub fn steps<S: Simt, L: Level, const WARP: bool, const N: usize>(
     s: &S,
@@ -100,11 +100,12 @@ pub fn steps<S: Simt, L: Level, const WARP: bool, const N: usize>(
     per: u32,
     valid: impl Fn(u32) -> u32,
 ) -> [L::Node; N] {
-    if WARP && (!L::COUNTS || s.branch(valid(0) == 32 * N as u32 * per)) {
-        return [tile(s, level, nodes, per); N];
-    }
-    if WARP && s.branch(valid(0) == 0) {
-        return [level.nothing(); N];
+    if WARP {
+        let mut node = tile(s, level, nodes, per);
+        if L::COUNTS {
+            node = ended(s, level, node, nodes, per, |k| step(valid(k), k, per));
+        }
+        return [node; N];
     }
     let (lane, lanes, mut bit) = (s.lane(), spread.lanes(), 1);
     while s.again(bit < lanes) {
@@ -138,6 +139,82 @@ pub fn steps<S: Simt, L: Level, const WARP: bool, const N: usize>(
         apart *= 2;
     }
     nodes
+}
+
+/// Of `valid` elements from a warp's first on those of step `k`, of packs of `per`.
+#[inline(always)]
+pub fn step(valid: u32, k: u32, per: u32) -> u32 {
+    valid.saturating_sub(k * 32 * per).min(32 * per)
+}
+
+/// A lane's node `whole` of its step, of all steps' nodes, but those of steps that are not full: these are found one by
+/// one. `count` says how many elements a step has.
+#[inline(always)]
+fn ended<S: Simt, L: Level, const N: usize>(
+    s: &S,
+    level: L,
+    mut whole: L::Node,
+    nodes: [L::Node; N],
+    per: u32,
+    count: impl Fn(u32) -> u32,
+) -> L::Node {
+    let (mut ends, mut k) = (false, 0);
+    while k < N as u32 {
+        ends |= count(k).wrapping_sub(1) < 32 * per - 1;
+        k += 1;
+    }
+    if s.branch(ends) {
+        let (lane, mut k, all) = (s.lane(), 0, s.opaque(N as u32));
+        while s.again(k < all) {
+            let count = count(k);
+            if s.branch(count.wrapping_sub(1) < 32 * per - 1) {
+                let node = few(s, level, pick(nodes, k), 32, lane, [per, count]);
+                whole = select(lane % N as u32 == k, node, whole);
+            }
+            k += 1;
+        }
+    }
+    whole
+}
+
+/// The node of `valid` elements, of which each lane of every `lanes` (a power of two) has a node of `each`,
+/// its own number `own` among them. Nodes that have no elements may be anything where the level counts.
+#[inline(always)]
+pub fn few<S: Simt, L: Level>(
+    s: &S,
+    level: L,
+    mut node: L::Node,
+    lanes: u32,
+    own: u32,
+    [each, valid]: [u32; 2],
+) -> L::Node {
+    let mut bit = 1;
+    while bit < 32 {
+        if s.branch(bit < lanes) {
+            let (high, got, size) = (own & bit != 0, exchange(s, node, bit), bit * each);
+            let mut above = level.cross(high, got, node, size);
+            if L::COUNTS {
+                let count = valid.saturating_sub((own & !(2 * bit - 1) | bit) * each);
+                if s.branch(count < size) {
+                    let (left, right) = ordered::<L>(high, got, node);
+                    above = left;
+                    if s.branch(count > 0) {
+                        above = level.meet((left, size as u64), (right, count as u64));
+                    }
+                }
+            }
+            node = above;
+        }
+        bit <<= 1;
+    }
+    node
+}
+
+/// The node of a warp's chunk of one row, of `valid` elements, from those of its 4 or 8 steps of `each`: lane `l` has
+/// the node of step `l % steps`.
+#[inline(always)]
+pub fn of_chunk<S: Simt, L: Level>(s: &S, level: L, node: L::Node, steps: u32, [each, valid]: [u32; 2]) -> L::Node {
+    few(s, level, node, steps, s.lane() & (steps - 1), [each, valid])
 }
 
 /// The node of all elements, of which each lane of every `lanes` (a power of two) has a node of `each`, its own number

@@ -9,8 +9,8 @@
 //! - [`spread`]: which packs of 16 bytes a lane has. [`read`], [`mod@write`]: packs at any address.
 //! - [`level`]: how nodes meet over lanes, steps, warps and blocks. [`op`]: what an operation is.
 //! - [`softmax`], [`cross_entropy`], [`gradient`], [`norm`], [`norm_gradient`]: the operations. [`factor`]: weights and
-//!   biases; [`columns`]: their gradients, [`folded`]: with those of elements. [`kernel`]: the three kernels of each
-//!   operation. [`table`]: their names.
+//!   biases; [`columns`]: their gradients, [`folded`]: with those of elements. [`together`], [`kernel`]: the three
+//!   kernels of each operation. [`table`]: their names.
 //! - [`arrange`]: copies arrays that lie otherwise than the kernels read them.
 
 pub mod arrange;
@@ -29,6 +29,7 @@ pub mod read;
 pub mod softmax;
 pub mod spread;
 pub mod table;
+pub mod together;
 pub mod write;
 
 use crate::params::params;
@@ -47,6 +48,9 @@ pub const fn steps(size: usize) -> usize {
 pub const fn chunk(size: usize) -> u64 {
     (32 * 16 * steps(size) / size) as u64
 }
+
+/// Parts of a warp's chunk, of which a row has some.
+pub const QUARTERS: u32 = 4;
 
 /// Parts that a block reduces.
 pub const PARTS: u64 = THREADS as u64;
@@ -147,9 +151,13 @@ params! {
         pub biases: u32,
         /// [`WHOLE`], [`REDUCE`], [`MEET`], [`MAP`] or [`TURNS`].
         pub phase: u32,
-        /// Warps to a row, a power of two; all, if several blocks share a row.
-        pub warps: u32,
-        /// Lanes to a short row, as a power of two: at least 8.
+        /// Quarters of a warp's chunk that a row has, at least 3, if a block has some rows.
+        pub quarters: u32,
+        /// 2^16 over that, rounded up.
+        pub quarter: u32,
+        /// Rows of a block, so many that a group of lanes has the nodes of each.
+        pub together: u32,
+        /// Lanes to a short row, as a power of two: at least 8. Of a block of some rows: of a group with a row's nodes.
         pub lanes: u32,
         /// Packs of a short row that a lane has, as a power of two.
         pub deep: u32,

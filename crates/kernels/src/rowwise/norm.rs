@@ -84,6 +84,8 @@ where
     type Then = Sums<X::Value>;
     type Kept = [u32; 4];
     type Stat = (X::Value, X::Value);
+    type Ready = [u32; 0];
+    const AS_READ: bool = true;
 
     #[inline(always)]
     fn new(call: &Rowwise) -> Self {
@@ -174,28 +176,54 @@ where
     }
 }
 
-/// Nodes of a variance.
+/// Nodes of a variance over elements of a source.
 #[derive(Clone, Copy)]
-pub struct Variances<F>(PhantomData<F>);
+pub struct Variances<X>(PhantomData<X>);
 
-impl<F> Level for Variances<F>
+impl<X> Variances<X>
 where
-    F: Element<Float = F, Mean = F> + Float + Node,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
-    type Node = Moments<F>;
+    /// A mean moved by half of `d`, the difference of two means over at most 2^16 elements. Those of 16 bits are
+    /// multiples of 2^-133, so that halves are exact at 16 levels, and one operation will do.
+    #[inline(always)]
+    fn moved(mean: X::Value, d: X::Value) -> X::Value {
+        if X::Bits::SIZE == 2 { mean.add_exact(d, X::Value::ONE.half()) } else { mean.add(d.half()) }
+    }
+
+    /// The node above two elements. If one of them is not finite, its `m2` may be infinite where it ought to be NaN.
+    #[inline(always)]
+    fn of_two(left: X::Value, right: X::Value) -> Moments<X::Value> {
+        let d = right.sub(left);
+        Moments { mean: Self::moved(left, d), m2: d.square().half() }
+    }
+}
+
+impl<X> Level for Variances<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    type Node = Moments<X::Value>;
     const NEW: Self = Self(PhantomData);
     const COUNTS: bool = true;
     #[inline(always)]
     fn nothing(self) -> Self::Node {
-        Moments { mean: F::ZERO, m2: F::ZERO }
+        Moments { mean: X::Value::ZERO, m2: X::Value::ZERO }
     }
     #[inline(always)]
     fn join(self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node {
-        Moments::of_halves(left, right, each)
+        let Moments { m2, .. } = Moments::of_halves(left, right, each);
+        Moments { mean: Self::moved(left.mean, right.mean.sub(left.mean)), m2 }
+    }
+    #[inline(always)]
+    fn cross(self, high: bool, got: Self::Node, own: Self::Node, each: u32) -> Self::Node {
+        // The sum of both `m2` does not depend on their order.
+        let left = Moments { mean: select(high, got.mean, own.mean), ..got };
+        self.join(left, Moments { mean: select(high, own.mean, got.mean), ..own }, each)
     }
     #[inline(always)]
     fn meet(self, left: (Self::Node, u64), right: (Self::Node, u64)) -> Self::Node {
-        Deviation::<F>::new(0.0, false).combine_counted(left.0, left.1, right.0, right.1)
+        Deviation::<X::Value>::new(0.0, false).combine_counted(left.0, left.1, right.0, right.1)
     }
 }
 
@@ -207,7 +235,7 @@ impl<X> Kind<X> for Layer
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
-    type Level = Variances<X::Value>;
+    type Level = Variances<X>;
     const CENTRED: bool = true;
 
     #[expect(clippy::redundant_closure, reason = "a closure can be inlined always")]
@@ -216,13 +244,13 @@ where
         s: &S,
         packs: &Packs<P, N>,
     ) -> [Moments<X::Value>; N] {
-        let (per, lane, level) = (X::Bits::PER, s.lane(), Variances::NEW);
+        let (per, lane, level) = (X::Bits::PER, s.lane(), Variances::<X>::NEW);
         let node = |w: [u32; 4]| {
             let x = numbers::<S, X>(s, w);
             let mut two = [level.nothing(); MOST];
             let mut i = 0;
             while i < per as usize / 2 {
-                two[i] = Moments::of_two(x[2 * i], x[2 * i + 1]);
+                two[i] = Variances::<X>::of_two(x[2 * i], x[2 * i + 1]);
                 i += 1;
             }
             pack(two, per / 2, |left, right, each, _| level.join(left, right, 2 * each))
@@ -238,6 +266,24 @@ where
             let (mut k, all) = (0, s.opaque(N as u32));
             while s.again(k < all) {
                 nodes = next(nodes, node(pick(packs.w[0], k)));
+                k += 1;
+            }
+        }
+        // An element that is not finite leaves no `m2` that is.
+        let (mut sum, mut k) = (nodes[0].m2, 1);
+        while k < N {
+            sum = sum.add(nodes[k].m2);
+            k += 1;
+        }
+        if s.branch(X::is_nan(sum.sub(sum))) {
+            let (mut k, all) = (0, s.opaque(N as u32));
+            while s.again(k < all) {
+                let (Moments { mean, mut m2 }, x, mut i) = (nodes[0], numbers::<S, X>(s, pick(packs.w[0], k)), 0);
+                while i < per as usize {
+                    m2 = m2.spoiled_by(x[i]);
+                    i += 1;
+                }
+                nodes = next(nodes, Moments { mean, m2 });
                 k += 1;
             }
         }

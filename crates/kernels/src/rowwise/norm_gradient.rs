@@ -37,8 +37,10 @@ where
     type Then = SumsOf<X::Value, SUMS>;
     type Kept = [[u32; 4]; 2];
     type Stat = Stat<X::Value>;
+    type Ready = [[X::Value; MOST]; 2];
     const SECOND: bool = true;
     const TWICE: bool = true;
+    const AS_READ: bool = true;
 
     #[inline(always)]
     fn new(call: &Rowwise) -> Self {
@@ -91,28 +93,7 @@ where
         stats: [Self::Stat; N],
     ) -> [[X::Value; SUMS]; N] {
         let (lane, per) = (s.lane(), X::Bits::PER);
-        let sums = |kept, stat: Self::Stat, at: At| {
-            let [x, mut gradients] = self.weighed(s, kept, at);
-            let (row, mut products, mut i) = (norm(stat.0), x, 0);
-            while i < per as usize {
-                products[i] = gradients[i].mul(normalised::<X, K>(row, x[i]));
-                i += 1;
-            }
-            if s.branch(at.count < per) {
-                let mut i = 0;
-                while i < per {
-                    if i >= at.count {
-                        (products[i as usize], gradients[i as usize]) = (X::Value::NOTHING, X::Value::NOTHING);
-                    }
-                    i += 1;
-                }
-            }
-            let of = |terms| pack(terms, per, |left: X::Value, right, _, _| left.add(right));
-            warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |sum| of(if sum == 0 { products } else { gradients }),
-            )
-        };
+        let sums = |kept, stat, at: At| Self::sums(self.ready(s, kept, stat, at));
         let mut nodes = [[X::Value::NOTHING; SUMS]; N];
         if WARP || N <= 2 {
             nodes = warpfold_simt::array::from_fn(
@@ -131,6 +112,40 @@ where
     }
 
     #[inline(always)]
+    fn ready<S: Simt>(&self, s: &S, kept: Self::Kept, (row, _): Self::Stat, at: At) -> Self::Ready {
+        let [x, mut gradients] = self.weighed(s, kept, at);
+        let mut normal = x.map(
+            #[inline(always)]
+            |x| normalised::<X, K>(norm(row), x),
+        );
+        if s.branch(at.count < X::Bits::PER) {
+            // Elements that are not there change no sum: these are -0.0, and so are their products.
+            let mut i = 0;
+            while i < X::Bits::PER {
+                if i >= at.count {
+                    (normal[i as usize], gradients[i as usize]) = (X::Value::ZERO, X::Value::NOTHING);
+                }
+                i += 1;
+            }
+        }
+        [normal, gradients]
+    }
+
+    #[inline(always)]
+    fn nodes_ready<S: Simt, P: Fn(u32) -> Place, const WARP: bool, const N: usize>(
+        &self,
+        s: &S,
+        packs: &Packs<P, N>,
+        ready: [Self::Ready; N],
+    ) -> [[X::Value; SUMS]; N] {
+        let nodes = ready.map(
+            #[inline(always)]
+            |ready| Self::sums(ready),
+        );
+        steps::<S, _, WARP, N>(s, Self::Then::NEW, packs.spread, nodes, X::Bits::PER, |k| packs.valid(k))
+    }
+
+    #[inline(always)]
     fn stat_then(&self, (norm, _): Self::Stat, sums: [X::Value; SUMS]) -> Self::Stat {
         let total = if SUMS == 2 { sums[SUMS - 1] } else { X::Value::ZERO };
         let NormGradient { mean, slope } = NormGradient::of(total, sums[0], self.norm.factors.len);
@@ -143,16 +158,24 @@ where
     }
 
     #[inline(always)]
-    fn map<S: Simt>(&self, s: &S, kept: Self::Kept, (row, (mean, slope)): Self::Stat, at: At) -> [u32; 4] {
-        let [x, mut gradients] = self.weighed(s, kept, at);
+    fn map<S: Simt>(&self, s: &S, kept: Self::Kept, stat: Self::Stat, at: At) -> [u32; 4] {
+        self.map_ready(s, self.ready(s, kept, stat, at), stat)
+    }
+
+    #[inline(always)]
+    fn map_ready<S: Simt>(
+        &self,
+        s: &S,
+        [normal, mut gradients]: Self::Ready,
+        (row, (mean, slope)): Self::Stat,
+    ) -> [u32; 4] {
         let (row, of, mut i): (Norm<X::Value>, _, _) = (norm(row), NormGradient { mean, slope }, 0);
         while i < X::Bits::PER as usize {
-            let normal = normalised::<X, K>(row, x[i]);
             gradients[i] = if K::CENTRED {
-                of.gradient(row, normal, gradients[i])
+                of.gradient(row, normal[i], gradients[i])
             } else {
                 // The same without a mean.
-                gradients[i].sub(normal.mul(slope)).mul(row.inverse)
+                gradients[i].sub(normal[i].mul(slope)).mul(row.inverse)
             };
             i += 1;
         }
@@ -169,6 +192,21 @@ impl<X, K, const SUMS: usize> NormGradients<X, K, SUMS>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
+    /// The sums over a pack.
+    #[inline(always)]
+    fn sums([normal, gradients]: [[X::Value; MOST]; 2]) -> [X::Value; SUMS] {
+        let (per, mut products, mut i) = (X::Bits::PER, normal, 0);
+        while i < per as usize {
+            products[i] = gradients[i].mul(normal[i]);
+            i += 1;
+        }
+        let of = |terms| pack(terms, per, |left: X::Value, right, _, _| left.add(right));
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |sum| of(if sum == 0 { products } else { gradients }),
+        )
+    }
+
     /// A pack's elements, and the gradients of its normalised elements.
     #[inline(always)]
     fn weighed<S: Simt>(&self, s: &S, [x, gradients]: [[u32; 4]; 2], at: At) -> [[X::Value; MOST]; 2] {

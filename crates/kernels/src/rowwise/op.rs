@@ -18,6 +18,25 @@ pub struct Held<O: RowOp, const N: usize> {
 }
 
 impl<O: RowOp, const N: usize> Held<O, N> {
+    /// The same, of which the compiler knows nothing, if elements are kept as they were read: numbers that it keeps for
+    /// later would take twice the registers.
+    #[inline(always)]
+    pub fn again<S: Simt>(self, s: &S) -> Self {
+        if !O::AS_READ {
+            return self;
+        }
+        let kept = self.kept.map(
+            #[inline(always)]
+            |kept| {
+                kept.map(
+                    #[inline(always)]
+                    |_, word| s.opaque(word),
+                )
+            },
+        );
+        Self { kept, ..self }
+    }
+
     /// Of packs that need no care.
     #[inline(always)]
     pub fn new(kept: [O::Kept; N]) -> Self {
@@ -37,12 +56,16 @@ pub trait RowOp: Copy {
     type Kept: Node;
     /// What a row was reduced to.
     type Stat: Node;
+    /// What the second reduction has made of what is kept of a pack, from which its results follow.
+    type Ready: Node;
     /// Whether there are two arrays.
     const SECOND: bool = false;
     /// Whether rows are reduced twice, the second time with what the first has found.
     const TWICE: bool = false;
     /// Whether an earlier launch may have noted all that follows from a row.
     const NOTED: bool = false;
+    /// Whether elements are kept as they were read.
+    const AS_READ: bool = false;
 
     /// From what the kernel is told.
     fn new(call: &Rowwise) -> Self;
@@ -79,6 +102,27 @@ pub trait RowOp: Copy {
         P: Fn(u32) -> Place,
     {
         [Self::Then::NEW.nothing(); N]
+    }
+    /// What the second reduction needs of a pack.
+    fn ready<S: Simt>(&self, _s: &S, _kept: Self::Kept, _stat: Self::Stat, _at: At) -> Self::Ready {
+        Self::Ready::zero()
+    }
+    /// The same as [`RowOp::nodes_then`], from what is ready.
+    fn nodes_ready<S, P, const WARP: bool, const N: usize>(
+        &self,
+        _s: &S,
+        _packs: &Packs<P, N>,
+        _ready: [Self::Ready; N],
+    ) -> [<Self::Then as Level>::Node; N]
+    where
+        S: Simt,
+        P: Fn(u32) -> Place,
+    {
+        [Self::Then::NEW.nothing(); N]
+    }
+    /// The same as [`RowOp::map`], from what is ready.
+    fn map_ready<S: Simt>(&self, _s: &S, _ready: Self::Ready, _stat: Self::Stat) -> [u32; 4] {
+        [0; 4]
     }
     /// What follows from the node of the second reduction, too.
     fn stat_then(&self, stat: Self::Stat, _node: <Self::Then as Level>::Node) -> Self::Stat {

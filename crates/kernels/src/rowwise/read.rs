@@ -40,17 +40,28 @@ impl Lines {
 }
 
 /// A lane's packs. `place` says where the row of each step is, and `end` where the array ends. Elements that the row
-/// does not have are `blank`. Whether all rows begin with a line.
+/// does not have are `blank`. Whether all rows begin with a line, and whether all end with one, too.
 #[inline(always)]
 pub fn read<S: Simt, B: Bits, const N: usize>(
     s: &S,
     spread: Spread<N>,
     end: u64,
-    aligned: bool,
+    [aligned, whole]: [bool; 2],
     blank: B,
     place: impl Fn(u32) -> Place,
 ) -> [[u32; 4]; N] {
     let lane = s.lane();
+    if s.branch(aligned && whole) {
+        let (mut w, mut k) = ([blanked([0; 4], 0, blank); N], 0);
+        while k < N {
+            let (place, pack) = (place(k as u32), spread.pack(k as u32, lane));
+            if s.branch(pack * B::PER < place.valid) {
+                w[k] = words(s, array(place.input.wrapping_add(16 * pack as u64)), 16);
+            }
+            k += 1;
+        }
+        return w;
+    }
     let lines = |k: usize| Lines::of::<B>(&place(k as u32), end);
     let (mut w, mut beyond, mut k) = ([[0; 4]; N], false, 0);
     while k < N {
@@ -79,9 +90,14 @@ pub fn read<S: Simt, B: Bits, const N: usize>(
                     s.shuffle_idx(ALL, if own == 0 { after[i] } else { w[k][i] }, next)
                 },
             );
-            let ends = spread.step(k as u32) + 1 == spread.steps();
-            if s.branch(ends && is_last && lines.readable > spread.packs()) {
-                follows = lines.read(s, spread.packs());
+            let mut ends = spread.step(k as u32) + 1 == spread.steps();
+            if k + 1 < N {
+                // Another row may follow.
+                ends |= place(k as u32 + 1).input != place(k as u32).input;
+            }
+            let line = spread.pack(k as u32, lane) + 1;
+            if s.branch(ends && is_last && lines.readable > line) {
+                follows = lines.read(s, line);
             }
             w[k] = if lines.shift == 0 { w[k] } else { joined::<B>(w[k], follows, lines.shift) };
             k += 1;

@@ -186,6 +186,7 @@ where
     type Kept = [X::Value; MOST];
     /// Scale and factor of [`Softmax`], or the two words of [`LogSoftmax`].
     type Stat = (X::Value, X::Value);
+    type Ready = [u32; 0];
 
     #[inline(always)]
     fn new(call: &Rowwise) -> Self {

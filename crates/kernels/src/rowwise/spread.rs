@@ -3,6 +3,8 @@
 //! Idea: a group of lanes has a row, or a chunk of one: pack `p` is in lane `p % lanes`, at step `p / lanes`. A lane
 //! has 4 or 8 steps in all, so short rows come several to a lane. The lanes are then the lower bits of a pack's number.
 
+use crate::source::Bits;
+
 /// How a warp's packs are shared out, of which a lane has `N`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread<const N: usize> {
@@ -136,7 +138,10 @@ pub struct Place {
     pub mask: u64,
     /// The number of its first element in the row.
     pub first: u64,
-    /// Elements; none, if there is no such row.
+    /// What the row has no elements for: a row that begins behind a warp's first step has a place before its first
+    /// element, which is then at a number below zero.
+    pub before: u32,
+    /// Elements from there on; none, if there is no such row.
     pub valid: u32,
 }
 
@@ -146,6 +151,22 @@ impl Place {
     #[must_use]
     pub fn of_second(self) -> Self {
         Self { input: self.second, ..self }
+    }
+
+    /// A place that begins so many elements before this one, if there is such a row.
+    #[inline(always)]
+    #[must_use]
+    pub fn moved<B: Bits>(self, elements: u32) -> Self {
+        let bytes = (elements * B::SIZE) as u64;
+        Self {
+            input: self.input.wrapping_sub(bytes),
+            second: self.second.wrapping_sub(bytes),
+            output: self.output.wrapping_sub(bytes),
+            mask: self.mask,
+            first: self.first.wrapping_sub(elements as u64),
+            before: if self.valid > 0 { elements } else { 0 },
+            valid: if self.valid > 0 { self.valid + elements } else { 0 },
+        }
     }
 
     /// Elements of pack `pack` that are there, of `per`.
@@ -159,7 +180,7 @@ impl Place {
     #[inline(always)]
     #[must_use]
     pub fn at(&self, pack: u32, per: u32) -> At {
-        At { first: self.first + (pack * per) as u64, mask: self.mask, count: self.count(pack, per) }
+        At { first: self.first.wrapping_add((pack * per) as u64), mask: self.mask, count: self.count(pack, per) }
     }
 }
 

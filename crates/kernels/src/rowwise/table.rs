@@ -7,11 +7,12 @@ use super::columns::{columns, join};
 use super::cross_entropy::CrossEntropy;
 use super::folded::folded;
 use super::gradient::SoftmaxGradients;
-use super::kernel::{long, longer, short};
+use super::kernel::{longer, short};
 use super::norm::{Layer, Norms, Rms};
 use super::norm_gradient::NormGradients;
 use super::softmax::Softmaxes;
 use super::steps;
+use super::together::long;
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
 use crate::kernel::tabled;

@@ -22,6 +22,17 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
     place: impl Fn(u32) -> Place,
 ) {
     let lane = s.lane();
+    if s.branch(aligned && whole) {
+        let mut k = 0;
+        while k < N {
+            let (place, pack) = (place(k as u32), spread.pack(k as u32, lane));
+            if s.branch(pack * B::PER < place.valid) {
+                s.store(array(place.output.wrapping_add(16 * pack as u64)), 0, Pack(w[k]));
+            }
+            k += 1;
+        }
+        return;
+    }
     if s.branch(!whole) {
         edges::<S, B, N>(s, spread, &w, &place);
     }
@@ -53,7 +64,8 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
         let shift = shift(&place);
         // Bytes of the row before the line.
         let first = 16 * line as i32 - shift as i32;
-        if s.branch(first >= 0 && first as u32 + 16 <= place.valid * B::SIZE) {
+        let before = (place.before * B::SIZE) as i32;
+        if s.branch(first >= before && first as u32 + 16 <= place.valid * B::SIZE) {
             s.store(array((place.output & !15) + 16 * line as u64), 0, Pack(w[k]));
         }
         k += 1;
@@ -68,7 +80,7 @@ fn edges<S: Simt, B: Bits, const N: usize>(s: &S, spread: Spread<N>, w: &[[u32; 
         let place = place(k);
         let from = spread.pack(k, lane) * B::PER;
         // Elements up to the first whole line, and up to the end of the last.
-        let head = ((16 - (place.output as u32 & 15)) % 16 / B::SIZE).min(place.valid);
+        let head = place.before + ((16 - (place.output as u32 & 15)) % 16 / B::SIZE).min(place.valid - place.before);
         let body = head + (place.valid - head) / B::PER * B::PER;
         if s.branch(from < head || (from + B::PER > body && from < place.valid)) {
             let (own, output, mut i) = (pick(*w, k), array::<B>(place.output), 0);

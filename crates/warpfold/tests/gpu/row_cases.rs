@@ -52,16 +52,19 @@ pub struct Size {
 /// A shape, and the axes of its rows.
 fn problem(r: &mut Random, dtype: DType, Size { long, elements }: Size) -> (Vec<usize>, Vec<isize>) {
     let line = 16 / dtype.size();
-    let len = match r.below(6) {
+    let len = match r.below(8) {
         0 => 1 + r.below(2 * line),
         1 => line * (1 + r.below(130)),
         2 => 1 + r.below(128 * line),
         3 => 128 * line + r.below(400 * line),
         4 if long => 2000 * line + r.below(20_000 * line),
         4 => 256 * line * (1 + r.below(8)) + [0, 0, 1, line - 1][r.below(4)],
+        // Hidden sizes, and others of some quarters of a warp's chunk, of which warps have parts of two rows.
+        5 => [128, 1536, 2880, 1280][r.below(4)],
+        6 => 32 * line * (3 + r.below(12)) - [0, 0, 0, 1, line, 3 * line][r.below(6)],
         _ => 1 + r.below(2048 * line),
     };
-    let rows = 1 + r.below(1 + elements / len);
+    let rows = 1 + r.below(1 + (elements / len).max(5));
     // Rows along the last axis, mostly; along the first; several axes of rows, or along several axes.
     let half = rows.div_ceil(2);
     let (shape, axes): (&[usize], &[isize]) = match r.below(8) {

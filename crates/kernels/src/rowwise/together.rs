@@ -1,0 +1,147 @@
+//! The kernel of each operation for rows that a block holds whole: one, or some.
+//!
+//! Idea: a warp keeps up to 1024 elements in registers. Rows are cut into quarters of that, and a warp has any four
+//! that follow one another, of at most two rows, so that few lanes are idle whatever a row's length. The nodes of
+//! quarters meet in shared memory, where each warp joins those of all rows of its block, a group of lanes to a row.
+//! Bottleneck: memory.
+
+use super::kernel::{Of, SLOTS, mapped, written};
+use super::level::{Level, few};
+use super::op::RowOp;
+use super::spread::{Place, Spread};
+use super::{QUARTERS, Rowwise, chunk};
+use crate::node::{Node, get, put};
+use crate::source::Bits;
+use warpfold_simt::{ALL, Shared, Simt};
+
+/// A warp's place among the rows of its block, in quarters of its chunk.
+struct Quarters {
+    /// Its first row among the block's.
+    row: u32,
+    /// The first quarter in that row.
+    first: u32,
+    /// Its quarters in that row, beyond which the next row begins.
+    of_row: u32,
+}
+
+impl Rowwise {
+    /// The row among the block's of a quarter, and its number there.
+    #[inline(always)]
+    fn quarter_at(&self, number: u32) -> (u32, u32) {
+        let row = (number * self.quarter) >> 16;
+        (row, number - row * self.quarters)
+    }
+
+    #[inline(always)]
+    fn of_warp(&self, warp: u32) -> Quarters {
+        let (row, first) = self.quarter_at(warp * QUARTERS);
+        Quarters { row, first, of_row: self.quarters - first }
+    }
+
+    /// Where a warp's steps are: of its first row, and of the next one, which begins `each` elements for each quarter
+    /// of the first row before its first element.
+    #[inline(always)]
+    fn of_quarters<S: Simt, B: Bits>(&self, s: &S, first: u64, at: &Quarters, each: u32) -> [Place; 2] {
+        let one = self.place::<B>(first + at.row as u64, (at.first * each) as u64, (QUARTERS * each) as u64);
+        let mut next = one;
+        if s.branch(at.of_row < QUARTERS) {
+            let number = if at.row + 1 < self.together { first + at.row as u64 + 1 } else { self.rows };
+            let most = (QUARTERS - at.of_row) * each;
+            next = self.place::<B>(number, 0, most as u64).moved::<B>(at.of_row * each);
+        }
+        [one, next]
+    }
+}
+
+/// What a block's rows were reduced to: each lane gets the node of its group's row, from those of the warps' steps.
+/// `node` is that of step `lane % N`. `slots` is read until the next barrier.
+#[inline(always)]
+fn together<S: Simt, L: Level, const N: usize>(
+    s: &S,
+    call: &Rowwise,
+    level: L,
+    slots: Shared<u32>,
+    node: L::Node,
+    [each, valid]: [u32; 2],
+) -> L::Node {
+    let steps = N as u32 / QUARTERS;
+    let (lane, group) = (s.lane(), (1 << call.lanes) - 1);
+    // A quarter of two steps is one node.
+    let node = few(s, level, node, steps, lane & (steps - 1), [each / steps, valid]);
+    let (row, quarter) = call.quarter_at(s.warp() * QUARTERS + lane / steps);
+    if s.branch(lane < N as u32 && lane & (steps - 1) == 0 && row < call.together) {
+        put(s, slots, 32, (row << call.lanes) + quarter, node);
+    }
+    s.barrier();
+    let (own, row) = (lane & group, lane >> call.lanes);
+    let row = if row < call.together { row } else { 0 };
+    let mut all = level.nothing();
+    if s.branch(own < call.quarters) {
+        all = get(s, slots, 32, (row << call.lanes) + own, all);
+    }
+    few(s, level, all, group + 1, own, [each, call.len as u32])
+}
+
+/// Rows of which a block has some, and a warp as many quarters of its chunk as it holds, of at most two rows.
+#[inline(always)]
+pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
+    let slots = s.shared::<u32, SLOTS, 0>("slots");
+    let (op, chunk) = (O::new(call), const { chunk(size_of::<Of<O>>()) as u32 });
+    let (each, lane, steps) = (chunk / QUARTERS, s.lane(), N as u32 / QUARTERS);
+    let first = s.block_x() as u64 * call.together as u64;
+    let at = call.of_warp(s.warp());
+    let places = call.of_quarters::<S, Of<O>>(s, first, &at, each);
+    let place = |k: u32| if k < at.of_row * steps { places[0] } else { places[1] };
+    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, place);
+    let mut held = op.hold(s, &packs);
+    // A group of lanes finds what follows from one row; groups without one do as the first.
+    let group = lane >> call.lanes;
+    let row = first + if group < call.together { group as u64 } else { 0 };
+    let is_row = row < call.rows;
+    let known = if is_row { row } else { 0 };
+    // Elements of the quarter that a lane has a node of.
+    let own = lane % N as u32 / steps * steps;
+    let valid = place(own).valid.saturating_sub(own / steps * each).min(each);
+    let mut stat = if O::NOTED && s.branch(call.noted != 0) {
+        op.noted(s, known)
+    } else {
+        let nodes = op.nodes::<S, _, true, N>(s, &packs, &held);
+        op.stat(s, together::<S, _, N>(s, call, O::Level::NEW, slots, nodes[0], [each, valid]), known)
+    };
+    // All lanes have the same, if there is one row.
+    let of_step = |own: O::Stat, k: usize| {
+        let row = at.row + (k as u32 >= at.of_row * steps) as u32;
+        if s.branch(call.together > 1) {
+            return own.map(|_, word| s.shuffle_idx(ALL, word, row << call.lanes));
+        }
+        own
+    };
+    held = held.again(s);
+    if O::TWICE {
+        let slots = s.shared::<u32, SLOTS, 1>("again");
+        let ready = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| op.ready(s, held.kept[k], of_step(stat, k), packs.at(k as u32, lane, Of::<O>::PER)),
+        );
+        let nodes = op.nodes_ready::<S, _, true, N>(s, &packs, ready);
+        stat = op.stat_then(stat, together::<S, _, N>(s, call, O::Then::NEW, slots, nodes[0], [each, valid]));
+        if s.branch(call.at.output != 0) {
+            let results = warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |k| op.map_ready(s, ready[k], of_step(stat, k)),
+            );
+            written::<S, O, N>(s, call, results, place);
+        }
+    }
+    let is_noting = s.warp() == 0 && group < call.together && lane == group << call.lanes;
+    if s.branch(is_row && is_noting) {
+        op.note(s, stat, row);
+    }
+    if !O::TWICE && s.branch(call.at.output != 0) {
+        let stats = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| of_step(stat, k),
+        );
+        mapped(s, &op, call, &held, stats, place);
+    }
+}
