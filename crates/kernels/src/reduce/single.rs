@@ -59,18 +59,17 @@ pub fn kernel<S: Simt, B: Bits>(s: &S, call: &Single) {
         output: call.at.output.wrapping_add((at.out * size as i64) as u64) + first * size,
         mask: 0,
         first,
+        before: 0,
         valid: (call.len - first).min(most) as u32,
     };
     let lined = |address: u64| address.is_multiple_of(16);
-    let end = call.at.input + call.end;
-    let w = read::<S, B, STEPS>(s, Spread::WARP, end, lined(place.input), B::ZERO, |_| place);
+    let (end, whole) = (call.at.input + call.end, (place.valid * B::SIZE).is_multiple_of(16));
+    let w = read::<S, B, STEPS>(s, Spread::WARP, end, [lined(place.input), whole], B::ZERO, |_| place);
     let w = w.map(
         #[inline(always)]
         |pack| results::<B>(call, pack),
     );
-    let aligned = lined(place.output);
-    let whole = aligned && (place.valid * B::SIZE).is_multiple_of(16);
-    write::<S, B, STEPS>(s, Spread::WARP, [aligned, whole], w, |_| place);
+    write::<S, B, STEPS>(s, Spread::WARP, [lined(place.output), whole && lined(place.output)], w, |_| place);
 }
 
 /// The results of elements in words.
