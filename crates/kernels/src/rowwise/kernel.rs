@@ -173,15 +173,10 @@ pub(super) fn mapped<S: Simt, O: RowOp, const N: usize>(
     op: &O,
     call: &Rowwise,
     held: &Held<O, N>,
-    stats: [O::Stat; N],
+    (plain, stats): (bool, impl Fn(u32) -> O::Stat),
     place: impl Fn(u32) -> Place,
 ) {
-    let (mut plain, mut k) = (!held.wild, 0);
-    while k < N {
-        plain &= op.is_plain(stats[k]);
-        k += 1;
-    }
-    let results = map(s, op, Spread::WARP, (held.kept, stats), [plain, held.wild], &place);
+    let results = map(s, op, Spread::WARP, (held.kept, stats), [plain && !held.wild, held.wild], &place);
     written::<S, O, N>(s, call, results, place);
 }
 
@@ -273,7 +268,7 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
                 op.note(s, stat, number);
             }
         } else if s.branch(is_mapped) {
-            mapped(s, &op, call, &held, [stat; N], |_| place);
+            mapped(s, &op, call, &held, (op.is_plain(stat), |_| stat), |_| place);
         }
         step += 1;
     }
@@ -323,7 +318,7 @@ pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         plain &= op.is_plain(stats[k]);
         k += 1;
     }
-    let results = map(s, &op, spread, (held.kept, stats), [s.all(ALL, plain), held.wild], place);
+    let results = map(s, &op, spread, (held.kept, |k| pick(stats, k)), [s.all(ALL, plain), held.wild], place);
     let whole = aligned_out && call.len.is_multiple_of(Of::<O>::PER as u64);
     write::<S, Of<O>, N>(s, spread, [aligned_out, whole], results, place);
 }
@@ -335,7 +330,7 @@ fn map<S: Simt, O: RowOp, const N: usize>(
     s: &S,
     op: &O,
     spread: Spread<N>,
-    (kept, stats): ([O::Kept; N], [O::Stat; N]),
+    (kept, stats): ([O::Kept; N], impl Fn(u32) -> O::Stat),
     [plain, wild]: [bool; 2],
     place: impl Fn(u32) -> Place,
 ) -> [[u32; 4]; N] {
@@ -344,12 +339,12 @@ fn map<S: Simt, O: RowOp, const N: usize>(
     if s.branch(plain) {
         return warpfold_simt::array::from_fn(
             #[inline(always)]
-            |k| op.map(s, kept[k], stats[k], at(k as u32)),
+            |k| op.map(s, kept[k], stats(k as u32), at(k as u32)),
         );
     }
     let (mut results, mut k, all) = ([[0; 4]; N], 0, s.opaque(N as u32));
     while s.again(k < all) {
-        results = next(results, op.map_any(s, pick(kept, k), pick(stats, k), wild, at(k)));
+        results = next(results, op.map_any(s, pick(kept, k), stats(k), wild, at(k)));
         k += 1;
     }
     results

@@ -90,7 +90,8 @@ pub fn pick<T: Node, const N: usize>(all: [T; N], k: u32) -> T {
 
 /// For each step the node of its row, or of the row's chunk, from those of the lane's packs of `per` elements. `valid`
 /// says how many elements the row of a step has. If `WARP`, `spread` is [`Spread::WARP`], the rows of a warp are cut
-/// into steps, and lane `l` gets the node of step `l % N`, in place of all; `valid` counts from the warp's first element.
+/// into steps, and lane `l` gets the node of step `l % N`, in place of all; `valid` counts from the warp's first
+/// element.
 #[inline(always)]
 pub fn steps<S: Simt, L: Level, const WARP: bool, const N: usize>(
     s: &S,

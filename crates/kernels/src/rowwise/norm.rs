@@ -85,6 +85,7 @@ where
     type Kept = [u32; 4];
     type Stat = (X::Value, X::Value);
     type Ready = [u32; 0];
+    const PLAIN: bool = true;
     const AS_READ: bool = true;
 
     #[inline(always)]

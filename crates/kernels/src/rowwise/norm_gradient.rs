@@ -40,6 +40,7 @@ where
     type Ready = [[X::Value; MOST]; 2];
     const SECOND: bool = true;
     const TWICE: bool = true;
+    const PLAIN: bool = true;
     const AS_READ: bool = true;
 
     #[inline(always)]

@@ -64,6 +64,8 @@ pub trait RowOp: Copy {
     const TWICE: bool = false;
     /// Whether an earlier launch may have noted all that follows from a row.
     const NOTED: bool = false;
+    /// Whether every row is one of those of which [`RowOp::is_plain`] is true.
+    const PLAIN: bool = false;
     /// Whether elements are kept as they were read.
     const AS_READ: bool = false;
 

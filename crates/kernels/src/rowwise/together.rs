@@ -138,10 +138,7 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         op.note(s, stat, row);
     }
     if !O::TWICE && s.branch(call.at.output != 0) {
-        let stats = warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| of_step(stat, k),
-        );
-        mapped(s, &op, call, &held, stats, place);
+        let plain = O::PLAIN || s.all(ALL, op.is_plain(stat));
+        mapped(s, &op, call, &held, (plain, |k: u32| of_step(stat, k as usize)), place);
     }
 }
