@@ -178,8 +178,11 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         let (panels, warps) = (s.anew(shape.panels as u32) as u64, s.anew(s.block_dim_x() / 32) as u64);
         let (_, set) = place(s.opaque(s.block_x()), shape.outputs.total * panels, warps);
         let here = locate(set + s.opaque(s.warp()) as u64, panels, s.opaque(s.lane()));
-        let units = if in_units { (shape.unit.len - 1 - here.unit) * shape.width } else { 0 };
-        let left = if here.has_columns && here.live { units + shape.width - here.column } else { 0 };
+        let mut left = 0;
+        if here.has_columns && here.live {
+            let units = if in_units { (shape.unit.len - 1 - here.unit) * shape.width } else { 0 };
+            left = units + shape.width - here.column;
+        }
         let first = here.at.out + (here.unit * shape.width + here.column) as i64;
         let to = |i: i64| call.at.output.wrapping_add(((first + i) * size as i64) as u64);
         if s.branch(together) {
