@@ -85,7 +85,7 @@ pub fn brief_log(x: f32) -> f32 {
     let k = f32::from_bits(WHOLE.wrapping_add(((bits as i32) >> 23) as u32)) - f32::from_bits(WHOLE);
     let f = f32::from_bits((bits & 0x7f_ffff) + ROOT) - 1.0;
     let coefficients = [0.333_339_1, -0.250_013_35, 0.199_631_4, -0.165_776_45, 0.149_141_04, -0.142_668_8];
-    let (mut t, mut i) = (0.087_014_377, coefficients.len());
+    let (mut t, mut i) = (0.087_014_38, coefficients.len());
     while i > 0 {
         i -= 1;
         t = fused(t, f, coefficients[i]);
