@@ -37,7 +37,7 @@ pub struct Options<'a> {
     pub ddof: Option<f64>,
     /// Which norm. Default 2.
     pub ord: Option<Ord>,
-    /// How many threads; `None`: all of rayon's current pool.
+    /// How many threads; `None`: as many as rayon's current pool has.
     pub threads: Option<usize>,
     /// Called with the number of bytes that each finished task has read.
     pub progress: Option<Progress<'a>>,

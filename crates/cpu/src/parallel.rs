@@ -102,7 +102,7 @@ pub fn for_each(n: usize, task: &(dyn Fn(usize) + Sync)) {
         call.look();
         task(i);
     };
-    if n == 1 || call.alone {
+    if n <= 1 || call.alone {
         return (0..n).for_each(run);
     }
     let ended = AtomicBool::new(false);

@@ -33,7 +33,7 @@ pub struct TopK {
 
 /// The `k` greatest elements along an axis (from the end if negative), the greatest first; without `largest` the least,
 /// the least first. NaN is greater than any number, and the first of equal elements comes first. Elements may be of any
-/// dtype. `threads`: how many; `None`: all of rayon's current pool.
+/// dtype. `threads`: how many; `None`: as many as rayon's current pool has.
 ///
 /// ```
 /// use warpfold::{ArrayRef, select};

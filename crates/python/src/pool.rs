@@ -74,9 +74,9 @@ pub fn set_threads(threads: usize) {
     THREADS.store(threads, Ordering::Relaxed);
 }
 
-/// This process's pool of the number of threads that is asked for.
-fn pool() -> Result<&'static rayon::ThreadPool, Error> {
-    let (process, threads) = (std::process::id(), threads());
+/// This process's pool of helpers for so many threads, at least two.
+fn pool(threads: usize) -> Result<&'static rayon::ThreadPool, Error> {
+    let process = std::process::id();
     let first = POOLS.load(Ordering::Acquire);
     let mut at = first.cast_const();
     // SAFETY: pools in the list are never freed nor changed.
@@ -128,7 +128,7 @@ where
     } else if elements < MANY || threads == 1 {
         py.detach(|| on_threads(None, work))?
     } else {
-        py.detach(|| match pool() {
+        py.detach(|| match pool(threads) {
             Ok(pool) => on_threads(Some(pool), work),
             Err(e) => Ok(Ok(Err(e))),
         })?
@@ -159,7 +159,8 @@ fn on_threads<T>(
     let state = Mutex::new((Instant::now() + PATIENCE, None::<PyErr>));
     let look = |_: u64| {
         if thread::current().id() == owner {
-            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            // What a signal's handler computes looks, too, while this looks.
+            let Ok(mut state) = state.try_lock() else { return };
             let now = Instant::now();
             if now < state.0 {
                 return;

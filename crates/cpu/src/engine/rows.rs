@@ -115,11 +115,13 @@ impl Work<'_> {
         (0..outputs / n).all(|_| {
             let (x, mut are_final) = (walk.at().x.cast(), false);
             // SAFETY: an output has more elements than these, which are in place and aligned, and the caller vouches
-            // for all, and for the places. Nodes are read only if all are written.
+            // for all, and for the places. Nodes that are not all written are let go.
             unsafe {
                 nodes.write(n, |to| are_final = self.kernel.ends(x, nearest.x, FIRST, n, to));
                 if are_final {
                     self.finish_apart(out, walk.out(), nearest.out, nodes.first(), n, count);
+                } else {
+                    nodes.clear();
                 }
             }
             walk.advance();

@@ -32,7 +32,7 @@ pub struct Pool<'a> {
     pub count_include_pad: bool,
     /// What `avg_pool` divides by in place of a count; not 0.
     pub divisor_override: Option<i64>,
-    /// How many threads; `None`: all of rayon's current pool.
+    /// How many threads; `None`: as many as rayon's current pool has.
     pub threads: Option<usize>,
 }
 

@@ -33,7 +33,7 @@ pub struct BatchNorm<'a> {
     pub statistics: Option<(ArrayRef<'a>, ArrayRef<'a>)>,
     /// Added to the variance before its root is taken. Default 1e-5.
     pub epsilon: f64,
-    /// How many threads; `None`: all of rayon's current pool.
+    /// How many threads; `None`: as many as rayon's current pool has.
     pub threads: Option<usize>,
 }
 

@@ -48,7 +48,7 @@ pub struct CrossEntropy<'a> {
     pub reduction: LossReduction,
     /// The gradient of the result, an array of the result's shape and any float dtype. `None`: 1.
     pub gradient: Option<ArrayRef<'a>>,
-    /// How many threads; `None`: all of rayon's current pool.
+    /// How many threads; `None`: as many as rayon's current pool has.
     pub threads: Option<usize>,
 }
 

@@ -29,7 +29,7 @@ pub struct Norm<'a> {
     pub bias: Option<ArrayRef<'a>>,
     /// Added to the mean square, or to the variance, before its root is taken. Default 1e-5.
     pub epsilon: f64,
-    /// How many threads; `None`: all of rayon's current pool.
+    /// How many threads; `None`: as many as rayon's current pool has.
     pub threads: Option<usize>,
 }
 

@@ -42,7 +42,7 @@ pub struct Pairs<'a> {
     pub axes: Option<&'a [isize]>,
     /// The gradient of the result, an array of the result's shape and any float dtype. `None`: 1.
     pub gradient: Option<ArrayRef<'a>>,
-    /// How many threads; `None`: all of rayon's current pool.
+    /// How many threads; `None`: as many as rayon's current pool has.
     pub threads: Option<usize>,
 }
 

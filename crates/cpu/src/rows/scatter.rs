@@ -102,7 +102,7 @@ pub struct Embedding {
     pub padding: Option<usize>,
     /// Whether the gradient of a row is divided by how often it was taken.
     pub by_frequency: bool,
-    /// How many threads; `None`: all of rayon's current pool.
+    /// How many threads; `None`: as many as rayon's current pool has.
     pub threads: Option<usize>,
 }
 

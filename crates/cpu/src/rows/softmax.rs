@@ -33,7 +33,7 @@ pub struct Softmax<'a> {
     /// Elements where this bool array, broadcast to the array's shape, is false take no part: their softmax is 0, also
     /// in rows that have no other elements.
     pub mask: Option<ArrayRef<'a>>,
-    /// How many threads; `None`: all of rayon's current pool.
+    /// How many threads; `None`: as many as rayon's current pool has.
     pub threads: Option<usize>,
 }
 

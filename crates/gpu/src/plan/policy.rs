@@ -125,5 +125,6 @@ pub const SECTOR: usize = 32;
 /// Results that would have a sector each are copied to their places if all of these are at least one of so many parts
 /// of the input's bytes. Not measured.
 pub const REORDERED: usize = 8;
-/// Bytes of elements side by side, from which on those that are reduced to themselves are copied by warps. Not measured.
+/// Bytes of elements side by side, from which on those that are reduced to themselves are copied by warps. Not
+/// measured.
 pub const SINGLE_BYTES: usize = 1 << 10;

@@ -107,13 +107,13 @@ impl Prepared<'_, '_> {
     }
 }
 
-/// All that a [`Survey`] depends on: the GPU, the array, axes and `keepdims`.
-type SurveyKey = (usize, Layout, Option<Vec<isize>>, bool);
+/// All that a [`Survey`] depends on: the GPU, the array, axes, `keepdims` and `skip_nan`, which no survey takes.
+type SurveyKey = (usize, Layout, Option<Vec<isize>>, [bool; 2]);
 
 /// What describes arrays of one layout, planned now or by an earlier call.
 pub fn survey(array: &GpuArray<'_>, options: &cuda::Options<'_>) -> PyResult<Arc<Survey>> {
     let (view, device) = (array.view()?, array.device);
-    let key = (device, layout(array), options.axes.clone(), options.keepdims);
+    let key = (device, layout(array), options.axes.clone(), [options.keepdims, options.skip_nan]);
     kept(array.of.py(), &SURVEYS, key, || Survey::new(&cuda::shared(device)?, &view, options))
 }
 

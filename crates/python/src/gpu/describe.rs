@@ -1,5 +1,6 @@
 //! `describe` of an array on a GPU: queued on the current stream of the library that has the array. The results are
-//! arrays of that library, in memory of that library, and nothing waits.
+//! arrays of that library. In memory that PyTorch or CuPy makes room for, nothing waits; other libraries get memory of
+//! Warpfold's own, after a wait.
 
 use std::sync::Arc;
 
@@ -44,8 +45,10 @@ impl<'py> Together<'py, 1> {
         if let Some((room, address)) = room {
             // SAFETY: the library has made room for all sections, which nobody else knows yet. The memory is aligned
             // for any element, and freed in the order of the stream.
-            pool::detached(py, || unsafe { survey.run_at(&stream, view, address) })?;
+            let queued = pool::detached(py, || unsafe { survey.run_at(&stream, view, address) });
+            // Where one launch failed, others are queued.
             array.keep(&stream)?;
+            queued?;
             let gpu = py.import(intern!(py, "warpfold._gpu"))?;
             let outputs: usize = survey.shape().iter().product();
             for Section { name, dtype, offset } in sections {

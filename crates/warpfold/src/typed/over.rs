@@ -158,7 +158,7 @@ impl<'a, V: View + ?Sized> Over<'a, V> {
         self
     }
 
-    /// On this many threads instead of all of rayon's current pool.
+    /// On this many threads instead of as many as rayon's current pool has.
     ///
     /// ```
     /// assert_eq!(warpfold::over(&[1u8, 2, 4]).threads(1).sum()?.item(), Some(7));

@@ -86,7 +86,7 @@ pub struct KMeans {
     pub runs: usize,
     /// The centroids of empty clusters.
     pub empty: EmptyCluster,
-    /// The number of threads; `None`: all of rayon's current pool.
+    /// The number of threads; `None`: as many as rayon's current pool has.
     pub threads: Option<usize>,
 }
 
