@@ -3,7 +3,7 @@
 use warpfold_kernels::rowwise::{QUARTERS, WARPS};
 
 /// Warps of a block of rows, if that leaves no more lanes idle. Not measured.
-const FEW_WARPS: u32 = 8;
+const FEW_WARPS: u32 = 3;
 /// What a quarter of a warp's chunk costs, in parts small enough to be shared by rows: any multiple of 1 to 8.
 const ROW_COST: u32 = 840;
 
@@ -57,6 +57,6 @@ mod tests {
             let Together { rows, warps, .. } = Together::of(quarters);
             (rows, warps)
         };
-        assert_eq!([3, 6, 12, 16].map(of), [(4, 3), (2, 3), (1, 3), (2, 8)]);
+        assert_eq!([3, 6, 12, 16].map(of), [(4, 3), (2, 3), (1, 3), (1, 4)]);
     }
 }
