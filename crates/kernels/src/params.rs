@@ -79,6 +79,12 @@ macro_rules! params {
             type At = $at;
         }
     };
+    (@launch $name:ident [; $k:ident] $at:ty) => {
+        // SAFETY: as above.
+        unsafe impl<const $k: usize> $crate::params::Params for $name<$k> {
+            type At = $at;
+        }
+    };
     (@launch $name:ident [$($g:ident)+] $at:ty) => {
         // SAFETY: `at` is declared first, here and nowhere else.
         unsafe impl<$($g: $crate::params::Plain),+> $crate::params::Params for $name<$($g),+> {

@@ -7,7 +7,6 @@
 use crate::params::params;
 use crate::reduce::call::CallAt;
 use crate::reduce::shape::piece::{Outputs, divide};
-use crate::reduce::table::KEPT;
 use crate::rowwise::read::read;
 use crate::rowwise::spread::{Place, Spread};
 use crate::rowwise::write::write;
@@ -24,9 +23,9 @@ pub const fn chunk(size: usize) -> usize {
 
 params! {
     /// Where elements go, and what becomes of them.
-    pub struct Single at CallAt {
+    pub struct Single[; const K] at CallAt {
         /// Rows of elements side by side.
-        pub outputs: Outputs<KEPT>,
+        pub outputs: Outputs<K>,
         /// Elements of a row.
         pub len: u64,
         /// Chunks of a row, each of which a warp takes.
@@ -44,7 +43,7 @@ params! {
 
 /// A chunk to a warp.
 #[inline(always)]
-pub fn kernel<S: Simt, B: Bits>(s: &S, call: &Single) {
+pub fn kernel<S: Simt, B: Bits, const K: usize>(s: &S, call: &Single<K>) {
     let number = s.block_x() as u64 * (s.block_dim_x() / 32) as u64 + s.warp() as u64;
     let (row, own) = divide(number, call.chunks);
     if s.branch(row >= call.outputs.total) {
@@ -67,14 +66,14 @@ pub fn kernel<S: Simt, B: Bits>(s: &S, call: &Single) {
     let w = read::<S, B, STEPS>(s, Spread::WARP, end, [lined(place.input), whole], B::ZERO, |_| place);
     let w = w.map(
         #[inline(always)]
-        |pack| results::<B>(call, pack),
+        |pack| results::<B, K>(call, pack),
     );
     write::<S, B, STEPS>(s, Spread::WARP, [lined(place.output), whole && lined(place.output)], w, |_| place);
 }
 
 /// The results of elements in words.
 #[inline(always)]
-fn results<B: Bits>(call: &Single, w: [u32; 4]) -> [u32; 4] {
+fn results<B: Bits, const K: usize>(call: &Single<K>, w: [u32; 4]) -> [u32; 4] {
     if B::SIZE == 8 {
         let [a, b, c, d] = w;
         let result = |low: u32, high: u32| {

@@ -182,7 +182,7 @@ macro_rules! line {
             transpose::kernel::<_, $bits, { room(size_of::<$bits>()) }>);
     };
     (($each:ident $with:tt) single $name:ident, $bits:ty) => {
-        $each!($with stringify!($name), Single, single::kernel::<_, $bits>);
+        $each!($with stringify!($name), Single<KEPT>, single::kernel::<_, $bits, KEPT>);
     };
     (($each:ident $with:tt) any $name:ident, $recipe:ty) => {
         $each!($with concat!("any_rows_", stringify!($name)), Call<Rows<AXES, any::Strides<AXES>>>,
