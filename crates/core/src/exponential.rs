@@ -74,7 +74,7 @@ fn log_parts(x: f64) -> (f64, f64) {
 pub const BRIEF_LOG_ERROR: f32 = 1.0 / (1 << 21) as f32;
 
 /// The natural logarithm of a normal number, in few operations of f32: to [`BRIEF_LOG_ERROR`], which tells most results
-/// of 16 bits. As [`log_of_normal`], but by a polynomial in f, fitted to log(1 + f) so that the greatest relative error
+/// of 16 bits. As libm does for f64, but by a polynomial in f, fitted to log(1 + f) so that the greatest relative error
 /// is least (3.2e-8 before rounding).
 #[inline(always)]
 pub fn brief_log(x: f32) -> f32 {
