@@ -31,6 +31,7 @@ impl Names for Launched {
         "sum_f32" "sum_b4" "max_b4";
         "sum_f32" "sum_i64" "max_f32";
         "narrow_sum_f32"
+        "single_b4"
         "kmeans_tile_f32"
         "kmeans_tile_any_f32"
         "kmeans_column_f32"
