@@ -164,7 +164,7 @@ fn best_in<T: Element, const N: usize>(x: &[T], key: impl Fn(T) -> T::Key + Copy
 
 /// Whether no key is below that of NaN.
 #[inline(always)]
-fn skips_nan<T: Element>(key: impl Fn(T) -> T::Key) -> bool {
+pub(super) fn skips_nan<T: Element>(key: impl Fn(T) -> T::Key) -> bool {
     key(T::from_key(T::Key::MAX)) == T::Key::MIN
 }
 

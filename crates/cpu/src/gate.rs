@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 
-/// Looks at the helpers that are still within before the owner sleeps: some tens of microseconds.
+/// Looks at the helpers that are still within before the owner sleeps. Not measured.
 const LOOKS: usize = 1 << 10;
 
 /// Set when no helper may enter any more.

@@ -122,12 +122,12 @@ pub fn for_each(n: usize, task: &(dyn Fn(usize) + Sync)) {
     });
 }
 
-/// Runs the tasks 0 to `n` on this thread, which is none of a pool's or has a crew, and on helpers. Each takes the next
-/// task.
+/// Runs the tasks 0 to `n` on this thread, which is no worker of a pool, or has a crew, and on helpers. Each takes the
+/// next task.
 ///
-/// (Work that goes to a pool as a whole waits for two threads to wake, and then for the calling one. 40 MB from Python,
-/// two threads of an EPYC that others use, too, quartiles of max of f32 in ms: 0.96, 1.14, 1.28, and so 0.74, 0.81,
-/// 0.90; NumPy 1.15, 1.23, 1.39 and 0.97, 1.01, 1.05 beside them.)
+/// (Work that goes to a pool as a whole waits for two threads to wake, and then for the calling one. Max of 40 MB of f32
+/// from Python, two threads of a busy EPYC, medians of two pairs of runs in ms: 1.33, and so 0.81; 1.14, and so 0.97.
+/// There is no record.)
 fn helped(call: &Call, n: usize, run: &(dyn Fn(usize) + Sync)) {
     let next = AtomicUsize::new(0);
     let take = || {

@@ -6,7 +6,7 @@
 use warpfold_core::ops::Arg;
 use warpfold_core::{Cast, Element, Key};
 
-use super::extrema::{Ends, best, raise, widen_numbers};
+use super::extrema::{Ends, best, raise, skips_nan, widen_numbers};
 use super::policy::AHEAD_LIGHT;
 use super::simd::{fold_lanes, inlined, prefetch};
 
@@ -46,7 +46,14 @@ pub(super) fn first_stretch<T: Element>(arg: &Arg<T>, x: &[T]) -> (T::Key, usize
     );
     // As many lanes as in `best`.
     let up = key(1.0) > key(0.0);
-    match (size_of::<T>(), T::DTYPE.is_float() && !skips_nan(arg)) {
+    match (
+        size_of::<T>(),
+        T::DTYPE.is_float()
+            && !skips_nan(
+                #[inline(always)]
+                |x| arg.key(x),
+            ),
+    ) {
         (2, true) if up => by_bits::<T, true, 128>(arg, x),
         (2, true) => by_bits::<T, false, 128>(arg, x),
         (4, true) if up => by_bits::<T, true, 64>(arg, x),
@@ -80,17 +87,11 @@ fn by_lanes<T: Element, const N: usize>(arg: &Arg<T>, x: &[T]) -> (T::Key, usize
     (key, found.first(key) * each)
 }
 
-/// Whether no key is below that of NaN.
-#[inline(always)]
-fn skips_nan<T: Element>(arg: &Arg<T>) -> bool {
-    arg.key(T::from_key(T::Key::MAX)) == T::Key::MIN
-}
-
 /// [`first_stretch`] of floats of which the greatest wins if `UP`, and a NaN in any case.
 ///
-/// Extrema of bits cost less than keys. From those of a stretch its keys are made. Rows of 100000 in the cache, one
-/// thread of an EPYC with AVX-512, GB/s of the greatest key of each 32 KiB, all of which are searched for it, and so:
-/// f32 49, 65; f64 56, 66. (By numbers, and a test for NaN of two vectors at once: 53, 55. NumPy: 62, 63.)
+/// Extrema of bits cost less than keys. From those of a stretch its keys are made. argmax from Python of rows of 100000
+/// in the cache, one thread of a busy EPYC with AVX-512, GB/s of the greatest key of each 32 KiB, all of which are
+/// searched for it, and so: f32 49, 54; f64 56, 60. (NumPy: 62, 63. There is no record.)
 #[inline(always)]
 fn by_bits<T: Element, const UP: bool, const N: usize>(arg: &Arg<T>, x: &[T]) -> (T::Key, usize) {
     let each = STRETCH / size_of::<T>();

@@ -70,6 +70,14 @@ fn a_watch_that_panics_ends_any_work() {
 }
 
 #[test]
+fn no_tasks_are_no_work() {
+    let never = |_: usize| panic!("there is no task");
+    for_each(0, &never);
+    alone(|| for_each(0, &never));
+    for_each(2, &|_| for_each(0, &never));
+}
+
+#[test]
 fn work_alone_stays_on_its_thread() {
     let here: ThreadId = thread::current().id();
     for (name, work) in works() {
