@@ -125,9 +125,9 @@ pub fn for_each(n: usize, task: &(dyn Fn(usize) + Sync)) {
 /// Runs the tasks 0 to `n` on this thread, which is no worker of a pool, or has a crew, and on helpers. Each takes the
 /// next task.
 ///
-/// (Work that goes to a pool as a whole waits for two threads to wake, and then for the calling one. Max of 40 MB of f32
-/// from Python, two threads of a busy EPYC, medians of two pairs of runs in ms: 1.33, and so 0.81; 1.14, and so 0.97.
-/// There is no record.)
+/// (Work that goes to a pool as a whole waits for two threads to wake, and then for the calling one. Max of 40 MB of
+/// f32 from Python, two threads of a busy EPYC, medians of two pairs of runs in ms: 1.33, and so 0.81; 1.14, and so
+/// 0.97. There is no record.)
 fn helped(call: &Call, n: usize, run: &(dyn Fn(usize) + Sync)) {
     let next = AtomicUsize::new(0);
     let take = || {
