@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use warpfold_core::ops::{Arg, ArgNode};
-use warpfold_core::{Element, Key};
+use warpfold_core::{Cast, Element, Key};
 
 use super::extrema::greatest;
 use super::kernel::Kernel;
@@ -38,16 +38,15 @@ fn place<T: Element, const W: usize>(arg: &Arg<T>, x: &[T; W], key: T::Key) -> T
     fold_lanes(places, T::Key::min)
 }
 
-/// The first place of a key, which some element must have.
+/// The number of elements before those that are searched one piece at a time, some pieces at once.
 #[inline(always)]
-fn find<T: Element>(arg: &Arg<T>, x: &[T], key: T::Key) -> usize {
+fn pieces_before<T: Element>(x: &[T], has: impl Fn(T) -> bool) -> usize {
     let mut before = 0;
-    // Some pieces at once, of which one is the last to be looked at.
-    while let Some(pieces) = x[before..].first_chunk::<{ PIECES * SEARCH }>() {
+    for pieces in x.as_chunks::<{ PIECES * SEARCH }>().0 {
         let mut found = [T::Key::ZERO; SEARCH];
         for piece in pieces.as_chunks::<SEARCH>().0 {
             for i in 0..SEARCH {
-                found[i] = if arg.key(piece[i]) == key { T::Key::ONES } else { found[i] };
+                found[i] = if has(piece[i]) { T::Key::ONES } else { found[i] };
             }
         }
         if fold_lanes(found, T::Key::max_unsigned) != T::Key::ZERO {
@@ -55,6 +54,28 @@ fn find<T: Element>(arg: &Arg<T>, x: &[T], key: T::Key) -> usize {
         }
         before += PIECES * SEARCH;
     }
+    before
+}
+
+/// The first place of a key, which some element must have.
+#[inline(always)]
+fn find<T: Element>(arg: &Arg<T>, x: &[T], key: T::Key) -> usize {
+    let up = arg.key(T::from_cast(Cast::Float(1.0))) > arg.key(T::from_cast(Cast::Float(0.0)));
+    let number = T::from_key(if up { key } else { key ^ T::Key::ONES });
+    // Only elements of the same bits are the same number, if it is neither zero nor NaN. Keys cost more.
+    let mut before = if arg.key(number) == key && number.truthy() && !number.is_nan() {
+        pieces_before(
+            x,
+            #[inline(always)]
+            |x| x.bits() == number.bits(),
+        )
+    } else {
+        pieces_before(
+            x,
+            #[inline(always)]
+            |x| arg.key(x) == key,
+        )
+    };
     while let Some(piece) = x[before..].first_chunk::<SEARCH>() {
         let place = place(arg, piece, key);
         if place != T::Key::MAX {

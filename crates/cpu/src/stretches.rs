@@ -70,7 +70,7 @@ pub(super) fn first_stretch<T: Element>(arg: &Arg<T>, x: &[T]) -> (T::Key, usize
 #[inline(always)]
 fn by_lanes<T: Element, const N: usize>(arg: &Arg<T>, x: &[T]) -> (T::Key, usize) {
     let each = STRETCH / size_of::<T>();
-    let mut found = Found { keys: [T::Key::MIN; N], places: [T::Key::ZERO; N] };
+    let mut found = Found::<T::Key, N>::new();
     for (number, stretch) in x.chunks(each).enumerate() {
         let pieces = stretch.as_chunks::<N>().0;
         if !pieces.is_empty() {
@@ -89,16 +89,16 @@ fn by_lanes<T: Element, const N: usize>(arg: &Arg<T>, x: &[T]) -> (T::Key, usize
 
 /// [`first_stretch`] of floats of which the greatest wins if `UP`, and a NaN in any case.
 ///
-/// Extrema of bits cost less than keys. From those of a stretch its keys are made. argmax from Python of rows of 100000
-/// in the cache, one thread of a busy EPYC with AVX-512, GB/s of the greatest key of each 32 KiB, all of which are
+/// Extrema of bits cost less than keys. argmax from Python of rows of 100000 in the cache, one thread of a busy EPYC with AVX-512, GB/s of the greatest key of each 32 KiB, all of which are
 /// searched for it, and so: f32 49, 54; f64 56, 60. (NumPy: 62, 63. There is no record.)
 #[inline(always)]
 fn by_bits<T: Element, const UP: bool, const N: usize>(arg: &Arg<T>, x: &[T]) -> (T::Key, usize) {
     let each = STRETCH / size_of::<T>();
-    let flip = if UP { T::Key::ZERO } else { T::Key::ONES };
+    // The greatest number is that of the greatest bits, signed, if any is positive, and the least that of the greatest
+    // bits, unsigned, if any is negative. Otherwise it is that of the least bits, unsigned.
+    let (mut far, mut near) = (Found::new(), Found::new());
     // A NaN is beyond an infinity: the greatest bits of either sign show whether there is one.
-    let (mut signed, mut high) = ([T::Key::ZERO; N], [T::Key::ZERO; N]);
-    let mut found = Found { keys: [T::Key::MIN; N], places: [T::Key::ZERO; N] };
+    let mut other = [T::Key::ZERO; N];
     let last = x.last_chunk::<N>().expect("a block has stretches");
     // The last piece may overlap the one before. What the stretch before has, too, has that stretch's number.
     for (number, stretch) in x.chunks(each).chain([&last[..]]).enumerate() {
@@ -111,35 +111,43 @@ fn by_bits<T: Element, const UP: bool, const N: usize>(arg: &Arg<T>, x: &[T]) ->
             prefetch(piece.as_ptr().wrapping_byte_add(AHEAD_LIGHT), N);
             ends.widen(piece);
         }
-        let mut keys = [T::Key::MIN; N];
         for i in 0..N {
-            signed[i] = signed[i].max(ends.signed[i]);
-            high[i] = high[i].max_unsigned(ends.high[i]);
-            // As in `ends_in`, one of the two is the lane's extremum, and the other is an element, too.
-            let one = if UP { ends.signed[i] } else { ends.high[i] };
-            keys[i] = (T::of_bits(one).key() ^ flip).max(T::of_bits(ends.low[i]).key() ^ flip);
+            other[i] = match UP {
+                true => other[i].max_unsigned(ends.high[i]),
+                false => other[i].max(ends.signed[i]),
+            };
+            ends.high[i] = ends.high[i] ^ T::Key::TOP;
+            ends.low[i] = ends.low[i] ^ T::Key::MAX;
         }
         let number = number.min((x.len() - 1) / each);
-        found.raise(keys, number);
-        if number % LOOK == LOOK - 1 && has_nan::<T, N>(signed, high) {
+        far.raise(if UP { ends.signed } else { ends.high }, number);
+        near.raise(ends.low, number);
+        if number % LOOK == LOOK - 1 && has_nan::<T, UP, N>(&far, other) {
             break;
         }
     }
-    if has_nan::<T, N>(signed, high) {
+    if has_nan::<T, UP, N>(&far, other) {
         return (T::Key::MAX, 0);
     }
-    let best = fold_lanes(found.keys, T::Key::max);
-    let winner = T::from_key(best ^ flip);
-    // These keys tell zeros of both signs apart.
-    let place = if winner.truthy() { found.first(best) * each } else { 0 };
-    (arg.key(winner), place)
+    let (most, least) = (fold_lanes(far.keys, T::Key::max), fold_lanes(near.keys, T::Key::max));
+    let (winner, stretch) = match most >= T::Key::ZERO {
+        true => (if UP { most } else { most ^ T::Key::TOP }, far.first(most)),
+        false => (least ^ T::Key::MAX, near.first(least)),
+    };
+    let winner = T::of_bits(winner);
+    // Bits tell zeros of both signs apart.
+    (arg.key(winner), if winner.truthy() { stretch * each } else { 0 })
 }
 
-/// Whether there is a NaN among the floats of the greatest bits, as signed and as unsigned numbers.
+/// Whether there is a NaN among the floats of the greatest bits: those of `far`, and of the other sign.
 #[inline(always)]
-fn has_nan<T: Element, const N: usize>(signed: [T::Key; N], high: [T::Key; N]) -> bool {
-    let (signed, high) = (fold_lanes(signed, T::Key::max), fold_lanes(high, T::Key::max_unsigned));
-    T::of_bits(signed).is_nan() | T::of_bits(high).is_nan()
+fn has_nan<T: Element, const UP: bool, const N: usize>(far: &Found<T::Key, N>, other: [T::Key; N]) -> bool {
+    let far = fold_lanes(far.keys, T::Key::max);
+    let (far, other) = match UP {
+        true => (far, fold_lanes(other, T::Key::max_unsigned)),
+        false => (far ^ T::Key::TOP, fold_lanes(other, T::Key::max)),
+    };
+    T::of_bits(far).is_nan() | T::of_bits(other).is_nan()
 }
 
 /// The greatest key of each lane, and the first stretch that has it.
@@ -149,6 +157,11 @@ struct Found<K, const N: usize> {
 }
 
 impl<K: Key, const N: usize> Found<K, N> {
+    #[inline(always)]
+    fn new() -> Self {
+        Self { keys: [K::MIN; N], places: [K::ZERO; N] }
+    }
+
     #[inline(always)]
     #[expect(clippy::needless_range_loop, reason = "several arrays are indexed alike, and the vectoriser sees it")]
     fn raise(&mut self, keys: [K; N], stretch: usize) {

@@ -8,6 +8,7 @@ use warpfold_array::problem::{At, Dim, Problem, Walk};
 
 use super::Work;
 use super::cuts::{Cuts, Part, Tasks, look_through};
+use super::lane::Lane;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use super::rows::Scratch;
@@ -316,7 +317,7 @@ impl Work<'_> {
     ) {
         let inner = self.problem.inner();
         let (mut items, mut nodes, mut ats) = (Items::new(), Nodes::new(self.facts.node), Vec::with_capacity(PANEL));
-        let mut room = Room::new(self.facts.node);
+        let (mut room, columns) = (Room::new(self.facts.node), Lane::of(*lane));
         for (i, pair) in offsets.windows(2).enumerate() {
             let (start, len) = (pair[0], pair[1] - pair[0]);
             let segment = first + i;
@@ -326,9 +327,16 @@ impl Work<'_> {
                 unsafe { self.finish_empty_columns(out, at, lane, place.width) };
                 continue;
             }
+            let index = |row: usize| order.map_or(row, |order| order[row] as usize);
+            if len == 1 {
+                let row = place.at.step(&inner, index(start));
+                // SAFETY: the caller vouches for the row; this task alone writes the outputs of its segments.
+                unsafe { self.some_singles(&columns, row, at, 0, place.width, &mut items, out) };
+                self.tell(place.width);
+                continue;
+            }
             if len <= PANEL {
                 ats.clear();
-                let index = |row: usize| order.map_or(row, |order| order[row] as usize);
                 ats.extend((start..start + len).map(|row| place.at.step(&inner, index(row))));
                 // SAFETY: the caller vouches for the segment's rows, and the panel writes `width` nodes.
                 unsafe {

@@ -41,8 +41,11 @@ impl Work<'_> {
 
     /// The results of `n` elements along a lane, from number `first` on. `base` is the lane's first element, and `at`
     /// the place of its output.
+    ///
+    /// # Safety
+    /// The elements are readable; no other task writes the places.
     #[expect(clippy::too_many_arguments, reason = "a part of a lane")]
-    unsafe fn some_singles(
+    pub(super) unsafe fn some_singles(
         &self,
         lane: &Lane,
         base: At,
