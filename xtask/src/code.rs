@@ -8,6 +8,11 @@ use crate::error::Error;
 use std::path::Path;
 use warpfold_ptx::{Entry, ptxas};
 
+#[path = "../../crates/kernels/src/upgrade.rs"]
+mod upgrade;
+
+use upgrade::upgraded;
+
 /// Images of a frame. A first use unpacks a whole one.
 const TOGETHER: usize = 4;
 
@@ -31,12 +36,17 @@ fn wanted<'a>(folder: &Path, entries: &'a [Entry]) -> Result<Vec<Wanted<'a>>, Er
     Ok(all)
 }
 
+/// An entry as GPUs from compute capability 8.0 on have it.
+pub fn newer(entry: &Entry) -> Entry {
+    Entry { module: upgraded(entry.module.clone(), (8, 0)), ..entry.clone() }
+}
+
 /// Assembles, and writes both files; returns how many images there are, and their compressed size.
 pub fn write(folder: &Path, entries: &[Entry]) -> Result<(usize, usize), Error> {
     let (mut index, mut frames) = (String::new(), Vec::new());
     let all = wanted(folder, entries)?;
     for own in all.chunk_by(|a, b| a.gpu == b.gpu).flat_map(|own| own.chunks(TOGETHER)) {
-        let images = own.iter().map(|w| ptxas::image(w.entry, &w.gpu)).collect::<Result<Vec<_>, _>>()?;
+        let images = own.iter().map(|w| ptxas::image(&newer(w.entry), &w.gpu)).collect::<Result<Vec<_>, _>>()?;
         let packed = zstd::bulk::compress(&images.concat(), *zstd::compression_level_range().end())?;
         let mut offset = 0;
         for (Wanted { entry, gpu }, image) in own.iter().zip(images) {

@@ -82,7 +82,9 @@ pub fn check(gpus: Gpus) -> Result<(), Error> {
     let mut differences = archive::differences(&pack::read(&folder())?, &library, AGAIN);
     differences.extend(archive::differences(&archive::read(&committed)?, &user, AGAIN));
     differences.extend(code::differences(&folder(), &library, AGAIN)?);
-    let entries = [library, user].concat();
+    let newer: Vec<Entry> = library.iter().map(code::newer).collect();
+    let newer = newer.into_iter().zip(&library).filter(|(newer, own)| newer.module != own.module);
+    let entries = [newer.map(|(newer, _)| newer).collect(), library.clone(), user].concat();
     let mut wrong: Vec<String> = entries.iter().flat_map(faults).collect();
     wrong.extend(ptxas::check(&entries, gpus, |name| blocks.get(name).is_some_and(|bound| bound.measured))?);
     if toolchain.is_pinned() {

@@ -45,7 +45,7 @@ pub trait Exponential: Copy {
 /// [`libm::log`] of a finite positive number that is not subnormal: its operations in its order, without its branches.
 /// The logarithm is that of the mantissa in [sqrt(1/2), sqrt(2)], by a polynomial in f / (2 + f), and the exponent's.
 #[inline(always)]
-fn log_of_normal(x: f64) -> f64 {
+pub fn log_of_normal(x: f64) -> f64 {
     let (whole, rest) = log_parts(x);
     rest + whole
 }
@@ -68,31 +68,6 @@ fn log_parts(x: f64) -> (f64, f64) {
             + w * (0.285_714_287_436_623_9 + w * (0.181_835_721_616_180_5 + w * 0.147_981_986_051_165_86)));
     let rest = s * (half + (odd + even)) + k * 1.908_214_929_270_587_7e-10 - half + f;
     (k * 0.693_147_180_369_123_8, rest)
-}
-
-/// The error of [`brief_log`], relative to the logarithm: four units in its last place. A test looks for more.
-pub const BRIEF_LOG_ERROR: f32 = 1.0 / (1 << 21) as f32;
-
-/// The natural logarithm of a normal number, in few operations of f32: to [`BRIEF_LOG_ERROR`], which tells most results
-/// of 16 bits. As libm does for f64, but by a polynomial in f, fitted to log(1 + f) so that the greatest relative error
-/// is least (3.2e-8 before rounding).
-#[inline(always)]
-pub fn brief_log(x: f32) -> f32 {
-    const ROOT: u32 = 0x3f35_04f3;
-    // The exponent, as an integer in the low bits of 1.5 * 2^23.
-    const WHOLE: u32 = 0x4b40_0000;
-    let bits = x.to_bits().wrapping_sub(ROOT);
-    let k = f32::from_bits(WHOLE.wrapping_add(((bits as i32) >> 23) as u32)) - f32::from_bits(WHOLE);
-    let f = f32::from_bits((bits & 0x7f_ffff) + ROOT) - 1.0;
-    let coefficients = [0.333_339_1, -0.250_013_35, 0.199_631_4, -0.165_776_45, 0.149_141_04, -0.142_668_8];
-    let (mut t, mut i) = (0.087_014_38, coefficients.len());
-    while i > 0 {
-        i -= 1;
-        t = fused(t, f, coefficients[i]);
-    }
-    let square = f * f;
-    let rest = fused(square * f, t, fused(k, 0.000_001_428_606_8, -0.5 * square));
-    fused(k, 0.693_145_75, f + rest)
 }
 
 /// `x - k * c`, where the product is exact, because both words of ln 2 are short. A fused operation has the same bits.
@@ -238,7 +213,7 @@ macro_rules! exponential {
 
 /// `a * b + c`, rounded once.
 #[inline(always)]
-fn fused(a: f32, b: f32, c: f32) -> f32 {
+pub fn fused(a: f32, b: f32, c: f32) -> f32 {
     #[cfg(target_arch = "nvptx64")]
     let sum = core::f32::math::mul_add(a, b, c);
     #[cfg(not(target_arch = "nvptx64"))]
@@ -345,21 +320,6 @@ mod tests {
             }
         }
         assert!(tested > 500_000, "{tested}");
-    }
-
-    #[test]
-    fn brief_logarithms_are_near() {
-        let all = (f32::MIN_POSITIVE.to_bits()..=f32::MAX.to_bits()).step_by(1009);
-        let near_one = (-200_000..200_000).map(|i| 1f32.to_bits().wrapping_add_signed(i));
-        let mut most = 0f64;
-        for x in all.chain(near_one).map(f32::from_bits) {
-            let log = log_of_normal(x as f64);
-            let error = (brief_log(x) as f64 - log).abs();
-            assert!(error <= (BRIEF_LOG_ERROR * brief_log(x).abs()) as f64, "{x:e} {error:e}");
-            most = most.max(if log == 0.0 { 0.0 } else { error / log.abs() });
-        }
-        // The bound is no more than it has to be.
-        assert!(most > BRIEF_LOG_ERROR as f64 / 8.0, "{most:e}");
     }
 
     #[test]

@@ -16,6 +16,7 @@
 
 extern crate alloc;
 
+mod brief;
 mod cast;
 mod dispatch;
 mod dtype;

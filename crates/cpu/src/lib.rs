@@ -35,6 +35,7 @@ pub mod route;
 pub mod rows;
 mod running;
 mod sample;
+mod search;
 pub mod select;
 pub mod simd;
 mod stretches;

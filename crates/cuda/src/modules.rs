@@ -42,7 +42,8 @@ impl Modules {
         let kept = text.clone().map(String::into_boxed_str);
         let text = match text {
             Some(text) => text,
-            None => warpfold_kernels::ptx(entry).ok_or_else(|| CudaError::UnknownEntry { entry: entry.to_owned() })?,
+            None => warpfold_kernels::ptx_for(entry, capability)
+                .ok_or_else(|| CudaError::UnknownEntry { entry: entry.to_owned() })?,
         };
         let parameters = parameters(&text).into();
         let room = room(&text);

@@ -39,6 +39,8 @@ mod blocks;
 mod ptx;
 #[cfg(all(not(target_arch = "nvptx64"), feature = "ptx"))]
 mod text;
+#[cfg(all(not(target_arch = "nvptx64"), feature = "ptx"))]
+mod upgrade;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use blocks::blocks;
@@ -46,7 +48,7 @@ pub use blocks::blocks;
 pub use find::{All, Kernels, Names, Only, Own, find};
 pub use kernel::{Kernel, Visit};
 #[cfg(all(not(target_arch = "nvptx64"), feature = "ptx"))]
-pub use ptx::{Archive, code, entries, ptx};
+pub use ptx::{Archive, code, entries, ptx, ptx_for};
 
 /// What macros of this crate need in a user's.
 #[doc(hidden)]

@@ -2,6 +2,7 @@
 //! some the machine code, too.
 
 use crate::text;
+use crate::upgrade::upgraded;
 use std::io::Read;
 
 /// The kernels of a user's own crate, as `cargo warpfold-ptx` packed them: a first line, a line of `name offset length`
@@ -60,6 +61,11 @@ pub fn ptx(entry: &str) -> Option<String> {
     text::decode(&frame, frame.get(offset..offset.checked_add(length)?)?)
 }
 
+/// The same for a GPU of this compute capability (`(9, 0)`), with instructions of its own. See [`upgraded`].
+pub fn ptx_for(entry: &str, capability: (u32, u32)) -> Option<String> {
+    Some(upgraded(ptx(entry)?, capability))
+}
+
 /// Machine code of that entry for a GPU of this compute capability (`(9, 0)`), if it is one of those that most first
 /// uses need. The driver may be too old for it, and has to compile the PTX then.
 pub fn code(entry: &str, (major, minor): (u32, u32)) -> Option<Vec<u8>> {
@@ -99,6 +105,14 @@ mod tests {
             assert_eq!(text.matches(".entry").count(), 1, "{entry}");
         }
         assert_eq!(crate::ptx("no_such_kernel"), None);
+    }
+
+    #[test]
+    fn kernels_of_bf16_have_newer_instructions() {
+        let [own, newer] = [(7, 5), (9, 0)].map(|gpu| super::ptx_for("rowwise_softmax_bf16", gpu).expect("the entry"));
+        assert_eq!(crate::ptx("rowwise_softmax_bf16").as_ref(), Some(&own));
+        assert!(!own.contains("cvt.rn.bf16x2") && newer.matches("cvt.rn.bf16x2.f32 %").count() >= 16);
+        assert_eq!(newer.lines().count(), own.lines().count());
     }
 
     #[test]

@@ -106,6 +106,11 @@ impl Crate {
 }
 
 impl Entry {
+    /// Whether GPUs before compute capability 8.0 do not take it.
+    pub(crate) fn is_newer(&self) -> bool {
+        self.module.contains(".target sm_80")
+    }
+
     /// Whether only GPUs of compute capability 9.0 take it.
     pub(crate) fn is_hopper(&self) -> bool {
         self.module.contains(HOPPER[1])

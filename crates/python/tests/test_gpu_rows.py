@@ -142,6 +142,41 @@ def test_functions_and_their_gradients(dtype):
                 equal(found, expected)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float64"])
+def test_cross_entropy_at_once(dtype):
+    """The gradient is computed with the loss, for a gradient of the loss of 1, and anew for another one."""
+    torch = torch_with_gpu()
+    of = torch.Generator().manual_seed(2)
+    for n in (5, 1000, 9000, 50257):
+        logits = torch.randn(9, n, generator=of).to(getattr(torch, dtype))
+        classes = torch.randint(0, n, (9,), generator=of)
+        classes[3] = -100
+        weight = torch.rand(n, generator=of).to(logits.dtype)
+        for reduction in ("mean", "sum"):
+            for options in ({}, {"weight": weight}):
+                there = {key: of_classes.cuda() for key, of_classes in options.items()}
+                x, want = logits.cuda().requires_grad_(), logits.clone().requires_grad_()
+                loss = wf.torch.cross_entropy(x, classes.cuda(), reduction=reduction, **there)
+                assert type(loss.grad_fn).__name__ == "AtOnceBackward"
+                expected = wf.torch.cross_entropy(want, classes, reduction=reduction, **options)
+                equal(loss, expected)
+                for scale in (1.0, 0.125, 1.0):
+                    found = torch.autograd.grad(loss * scale, x, retain_graph=True)[0]
+                    equal(found, torch.autograd.grad(expected * scale, want, retain_graph=True)[0])
+                # A gradient of another loss first.
+                again = wf.torch.cross_entropy(x, classes.cuda(), reduction=reduction, **there)
+                again.backward(torch.full_like(again, 3.0))
+                equal(x.grad, torch.autograd.grad(expected, want, torch.full_like(expected, 3.0), retain_graph=True)[0])
+    x = torch.randn(4, 6, device="cuda", dtype=torch.float64, requires_grad=True)
+    classes = torch.tensor([0, 5, 2, 2], device="cuda")
+    assert torch.autograd.gradcheck(lambda x: wf.torch.cross_entropy(x, classes), x)
+    assert torch.autograd.gradgradcheck(lambda x: wf.torch.cross_entropy(x, classes), x)
+    compiled = torch.compile(lambda x: wf.torch.cross_entropy(x, classes), fullgraph=True, backend="aot_eager")
+    equal(torch.autograd.grad(compiled(x), x)[0], torch.autograd.grad(wf.torch.cross_entropy(x, classes), x)[0])
+    with torch.no_grad():
+        assert wf.torch.cross_entropy(x, classes).grad_fn is None
+
+
 def test_compiled_and_in_a_graph():
     torch = torch_with_gpu()
     x = torch.randn(64, 4096, device="cuda", dtype=torch.bfloat16)

@@ -1,13 +1,13 @@
 //! `Simt` as NVIDIA hardware: each method is one instruction.
 //!
-//! What synchronises lanes goes through LLVM's intrinsics, which are marked convergent, so that the optimiser never
-//! moves or duplicates it across a branch. Shared memory and atomics are inline PTX: the state space is explicit, and
-//! so is the ordering (rustc drops `AcqRel` on this target). A generic address of global memory is its global address,
-//! so `.global` instructions take pointers as they are.
+//! What synchronises lanes is a convergent intrinsic of LLVM, which no optimiser moves or duplicates across a branch.
+//! Shared memory and atomics are inline PTX, which says space and order (rustc drops `AcqRel` here). A generic address
+//! of global memory is its global address, so `.global` instructions take pointers as they are.
 
 use crate::access::{add, or, read, write};
 use crate::pod::{Atom, AtomKind, Pack, Pod, Word};
 use crate::pointer::{Global, Shared};
+use crate::round;
 use crate::{Dim, Order, Rows, Simt, Sums, warpgroup};
 use core::arch::{asm, nvptx};
 use core::mem::{MaybeUninit, transmute_copy};
@@ -166,6 +166,10 @@ impl Simt for Hardware {
         unsafe { *array.as_ptr().add(index) = value }
     }
     #[inline(always)]
+    fn store_stream<T: Pod>(&self, array: Global<T>, index: usize, value: T) {
+        write!("st.global.cs", value, T, array.as_ptr().wrapping_add(index), reg64)
+    }
+    #[inline(always)]
     fn store_volatile<T: Pod>(&self, array: Global<T>, index: usize, value: T) {
         write!("st.relaxed.gpu.global", value, T, array.as_ptr().wrapping_add(index), reg64)
     }
@@ -206,8 +210,7 @@ impl Simt for Hardware {
     #[inline(always)]
     fn multiply_halves(&self, [a, b]: [u32; 2], column: u32, [c, d, e, f]: [f32; 4]) -> [f32; 4] {
         let (w, x, y, z): (f32, f32, f32, f32);
-        // SAFETY: arithmetic on registers; that all lanes are here is the kernel's property, checked in the emulator.
-        // Not `pure`: it stays where it is.
+        // SAFETY: arithmetic on registers; that all lanes are here is checked in the emulator. Not `pure`: it stays here.
         unsafe {
             asm!(
                 "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {{{w}, {x}, {y}, {z}}}, {{{a}, {b}}}, {{{column}}}, \
@@ -303,15 +306,12 @@ impl Simt for Hardware {
         r
     }
     #[inline(always)]
-    fn f32_to_f16_two(&self, [low, high]: [f32; 2]) -> u32 {
-        let r: u32;
-        // SAFETY: arithmetic on registers. Side by side, `ptxas` makes one instruction of the three.
-        unsafe {
-            asm!("{{ .reg .b16 low, high; cvt.rn.f16.f32 low, {low}; cvt.rn.f16.f32 high, {high}; \
-                  mov.b32 {r}, {{low, high}}; }}",
-                r = out(reg32) r, low = in(reg32) low, high = in(reg32) high, options(pure, nomem, nostack))
-        };
-        r
+    fn f32_to_f16_two(&self, values: [f32; 2]) -> u32 {
+        round::f16_two(values)
+    }
+    #[inline(always)]
+    fn f32_to_bf16_two(&self, values: [f32; 2]) -> u32 {
+        round::bf16_two(values)
     }
     #[inline(always)]
     fn add_i8x4(&self, word: u32, acc: u32) -> u32 {

@@ -15,6 +15,8 @@ mod convert;
 pub mod hardware;
 mod pod;
 mod pointer;
+#[cfg(target_arch = "nvptx64")]
+mod round;
 mod share;
 #[cfg(target_arch = "nvptx64")]
 mod warpgroup;
@@ -199,6 +201,12 @@ pub trait Simt {
     /// Writes a global element.
     #[track_caller]
     fn store<T: Pod>(&self, array: Global<T>, index: usize, value: T);
+    /// Writes a global element that is not read again soon: what is read again stays in the cache before it.
+    #[track_caller]
+    #[inline(always)]
+    fn store_stream<T: Pod>(&self, array: Global<T>, index: usize, value: T) {
+        self.store(array, index, value);
+    }
     /// Writes a global element for other threads to see (relaxed, device scope).
     #[track_caller]
     fn store_volatile<T: Pod>(&self, array: Global<T>, index: usize, value: T);
@@ -283,6 +291,15 @@ pub trait Simt {
     fn f32_to_f16_two(&self, values: [f32; 2]) -> u32 {
         let [low, high] = values.map(|value| self.f32_to_f16(value));
         low as u32 | (high as u32) << 16
+    }
+    /// Two numbers as bfloat16, each rounded once, the first in the low half. None is NaN.
+    #[inline(always)]
+    fn f32_to_bf16_two(&self, values: [f32; 2]) -> u32 {
+        let [low, high] = values.map(|value| {
+            let bits = value.to_bits();
+            bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16
+        });
+        low | high << 16
     }
     /// The value of a bfloat16.
     #[inline(always)]

@@ -9,7 +9,8 @@ mod precision;
 mod product;
 mod sum;
 
-pub use crate::exponential::{BRIEF_LOG_ERROR, Exponential, brief_log};
+pub use crate::brief::{BRIEF_EXP_ERROR, BRIEF_LOG_ERROR, brief_exp, brief_exp_by, brief_log};
+pub use crate::exponential::Exponential;
 pub use extremum::{AbsMax, Arg, ArgNode, Extremum, MinMax, Place, Search};
 pub use integer::{IntegerProduct, IntegerSum};
 pub use logical::{All, Any, CountNan, CountNonzero};

@@ -1,5 +1,7 @@
 //! Cross-entropy of a row of logits, and a class or a distribution over classes.
 
+use super::softmax::Softmax;
+use crate::dtype::DType;
 use crate::float::Float;
 
 /// How the loss of a row weighs its classes.
@@ -69,5 +71,20 @@ impl<F: Float> ClassLoss<F> {
         let all = if self.each == F::ZERO { all } else { all.sub(self.each.mul(weight)) };
         let all = if is_target { all.sub(self.target) } else { all };
         all.mul(scale)
+    }
+
+    /// The factor with which [`brief_exp`](crate::ops::brief_exp) of an ordinary logit is its gradient, if it is not
+    /// the target's and the logits were bf16. Zero, if gradients are only as [`ClassLoss::gradient`] has them: with
+    /// smoothing, of a row whose scale is not zero, and for a factor beyond 2^±64.
+    #[inline(always)]
+    pub fn brief_factor(self, dtype: DType, row: Softmax<F>, scale: F) -> F {
+        let factor = row.inverse.mul(self.probability).mul(scale);
+        let (size, far) = (factor.abs(), F::from_f64((1u128 << 64) as f64));
+        let near = size < far && size > F::ONE.div(far);
+        if matches!(dtype, DType::BF16) && self.each == F::ZERO && row.scale == F::ZERO && near {
+            factor
+        } else {
+            F::ZERO
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Cross-entropy of logits and the class of each row.
 
 use warpfold_array::{ArrayRef, Error, RowError};
-use warpfold_core::ops::Powers;
+use warpfold_core::ops::{Powers, brief_exp_by};
 use warpfold_core::rows::{ClassLoss, ClassWeights, LogSoftmax, Softmax};
 use warpfold_core::{DType, Kind};
 
@@ -157,7 +157,8 @@ impl<F: RowFloat> RowOp<F> for Classes<F> {
         let (n, from) = (block.part.n, block.part.from);
         exponents::softmax(self.dtype, block, |row| stats[row].softmax, out);
         let weights = &self.weights[from..from + n];
-        for (row, out) in block.part.rows.clone().zip(out.chunks_exact_mut(n)) {
+        let rows = block.part.rows.clone().zip(stats).zip(block.x[0].chunks_exact(n));
+        for (((row, stat), x), out) in rows.zip(out.chunks_exact_mut(n)) {
             let Some(class) = self.targets[row] else {
                 out.fill(F::ZERO);
                 continue;
@@ -165,11 +166,24 @@ impl<F: RowFloat> RowOp<F> for Classes<F> {
             let scale = self.scales[if self.scales.len() == 1 { 0 } else { row }];
             let loss = self.of(class);
             let target = class.checked_sub(from).filter(|&at| at < n).map(|at| (at, out[at]));
+            let factor = loss.brief_factor(self.dtype, stat.softmax, scale);
             vectorize(
                 #[inline(always)]
                 || {
-                    for (out, weight) in out.iter_mut().zip(weights) {
-                        *out = loss.gradient(*out, *weight, false, scale);
+                    if factor == F::ZERO {
+                        for (out, weight) in out.iter_mut().zip(weights) {
+                            *out = loss.gradient(*out, *weight, false, scale);
+                        }
+                        return;
+                    }
+                    for (out, x) in out.iter_mut().zip(x) {
+                        let brief = brief_exp_by(
+                            *x,
+                            #[inline(always)]
+                            |a, b, c| f32::mul_add(a, b, c),
+                        );
+                        let other = loss.gradient(*out, F::ZERO, false, scale);
+                        *out = if x.is_ordinary() { brief.mul(factor) } else { other };
                     }
                 },
             );

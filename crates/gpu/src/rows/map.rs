@@ -56,6 +56,9 @@ pub struct RowAddresses {
     pub logsumexp: u64,
     /// What follows from rows, two numbers for each, for [`RowArrays::noted`] of a later run.
     pub noted: u64,
+    /// Of cross-entropy the gradient of all losses, a number as these are, with which an earlier run has written `x`:
+    /// if [`RowArrays::scales`] has the same number, this run leaves `x` as it is. The host knows neither.
+    pub used: u64,
 }
 
 impl<'a> RowArrays<'a> {
@@ -343,12 +346,26 @@ impl RowMap {
         let sequence = unaligned.as_ref().filter(|_| !is_aligned).unwrap_or(sequence);
         let mut scratch = stream.scratch();
         let workspace = scratch.workspace(stream, sequence.workspace)?;
-        let &RowAddresses { x: out, losses, logsumexp: logs, noted, .. } = to;
+        let &RowAddresses { x: out, losses, logsumexp: logs, noted, used, .. } = to;
         let noted = if known == 0 { noted } else { known };
         let sums = [to.weight, to.bias];
         let x = x.address();
-        let at =
-            Addresses { x, second, mask, weight, bias, targets, scales, out, noted, losses, logs, sums, workspace };
+        let at = Addresses {
+            x,
+            second,
+            mask,
+            weight,
+            bias,
+            targets,
+            scales,
+            used,
+            out,
+            noted,
+            losses,
+            logs,
+            sums,
+            workspace,
+        };
         // SAFETY: the arrays are like those that were planned for, as was just seen, and stay, as `ArrayView::from_raw`
         // promises; the caller vouches for the room of the results. The workspace is the stream's, whose lock is held.
         unsafe { sequence.queue(stream, &at) }

@@ -46,6 +46,8 @@ pub struct Addresses {
     /// Of cross-entropy: the classes of rows, and the gradients of their losses.
     pub targets: u64,
     pub scales: u64,
+    /// The gradient of all losses for which the results are there already; zero: they are not.
+    pub used: u64,
     /// The results; zero: none are wanted.
     pub out: u64,
     /// What follows from rows, noted by an earlier run, or for a later one.
@@ -324,9 +326,9 @@ impl Sequence<Ready<ArrangeAt>, Ready<RowwiseAt>> {
         }
         let [input, mask, weight, bias, output, second, parts, norms, targets, scales] =
             self.at.map(|place| at.of(place));
-        let (losses, logs) = (at.losses, at.logs);
+        let &Addresses { used, losses, logs, .. } = at;
         let at_rows =
-            RowwiseAt { input, second, output, weight, bias, mask, targets, scales, losses, logs, parts, norms };
+            RowwiseAt { input, second, output, weight, bias, mask, targets, scales, used, losses, logs, parts, norms };
         // No results are wanted where there is no room for them.
         let at_rows = RowwiseAt { output: if at.out == 0 { 0 } else { output }, ..at_rows };
         for launch in &self.noting {

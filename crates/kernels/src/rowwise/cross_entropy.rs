@@ -1,7 +1,8 @@
 //! The cross-entropy of rows of logits and the class of each, and its gradient.
 //!
 //! Idea: softmax, but that a lane finds the loss of its row from the logit of the class, which it reads again, and that
-//! one element of a row has something subtracted.
+//! one element of a row has something subtracted. Gradients of bf16 are few digits: those of ordinary elements take
+//! exponentials in few operations, and a row's factor.
 
 use super::level::Sums;
 use super::op::{Held, RowOp};
@@ -10,25 +11,28 @@ use super::spread::{At, Packs, Place};
 use super::{NARROW, NONE, Rowwise};
 use crate::address::array;
 use crate::node::{Node, fetch, publish};
-use crate::rowwise::number::{MOST, canonical};
+use crate::rowwise::number::{MOST, canonical, rounded};
 use crate::source::{Bits, Source};
-use warpfold_core::ops::Powers;
-use warpfold_core::rows::{ClassLoss, ClassWeights, LogSoftmax};
-use warpfold_core::{Accumulate, Element, Float, Real};
+use warpfold_core::ops::{Exponential, Powers, brief_exp};
+use warpfold_core::rows::{ClassLoss, ClassWeights, LogSoftmax, Softmax};
+use warpfold_core::{Accumulate, DType, Element, Float, Real};
 use warpfold_simt::Simt;
 
 /// The cross-entropy of rows, and its gradient.
 #[derive(Clone, Copy)]
 pub struct CrossEntropy<X: Source> {
     softmax: Softmaxes<X, false, false>,
+    /// The same, whose elements are kept as they are.
+    elements: Softmaxes<X, true, false>,
     call: Rowwise,
 }
 
 /// The class of a row that has no loss.
 const IGNORED: u64 = u64::MAX;
 
-/// A row's node, the two words of its softmax, the weight of its class and the gradient of its loss, and its class.
-type Stat<F> = (((F, F), (F, F)), ((F, F), u64));
+/// A row's node, the two words of its softmax, the weight of its class, the gradient of its loss, the factor of brief
+/// exponentials, and its class.
+type Stat<F> = (((F, F), (F, F)), ((F, (F, F)), u64));
 
 /// How the loss of a class is weighed.
 #[inline(always)]
@@ -40,13 +44,17 @@ impl<X> CrossEntropy<X>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
-    /// The gradient's elements, from the probabilities of a pack.
+    /// Whether gradients are found from the elements, not from their exponentials.
+    const BRIEF: bool = matches!(X::DTYPE, DType::BF16);
+
+    /// The gradient's elements, from the probabilities of a pack, and what was kept of it.
     #[inline(always)]
     fn gradients<S: Simt>(
         &self,
         s: &S,
         mut each: [X::Value; MOST],
-        (_, ((weight, scale), class)): Stat<X::Value>,
+        kept: [X::Value; MOST],
+        (_, ((weight, (scale, factor)), class)): Stat<X::Value>,
         at: At,
     ) -> [u32; 4] {
         let (own, of, zero, mut i) = (class.wrapping_sub(at.first), loss(weight), X::Value::ZERO, 0);
@@ -64,6 +72,14 @@ where
                 i += 1;
             }
         }
+        if Self::BRIEF && s.branch(factor != zero) {
+            i = 0;
+            while i < X::Bits::PER as usize {
+                let brief = brief_exp(kept[i]).mul(factor);
+                each[i] = if kept[i].is_ordinary() && i as u64 != own { brief } else { each[i] };
+                i += 1;
+            }
+        }
         canonical::<S, X>(s, each)
     }
 }
@@ -73,6 +89,7 @@ where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     const NOTED: bool = true;
+    const COMMON: bool = Self::BRIEF;
     type Source = X;
     type Kept = [X::Value; MOST];
     type Level = Exponents<X::Value>;
@@ -82,7 +99,7 @@ where
 
     #[inline(always)]
     fn new(call: &Rowwise) -> Self {
-        Self { softmax: Softmaxes::new(call), call: *call }
+        Self { softmax: Softmaxes::new(call), elements: Softmaxes::new(call), call: *call }
     }
 
     #[inline(always)]
@@ -92,6 +109,10 @@ where
 
     #[inline(always)]
     fn hold<S: Simt, P: Fn(u32) -> Place, const N: usize>(&self, s: &S, packs: &Packs<P, N>) -> Held<Self, N> {
+        if Self::BRIEF {
+            let Held { kept, clean, wild } = self.elements.hold(s, packs);
+            return Held { kept, clean, wild };
+        }
         let Held { kept, clean, wild } = self.softmax.hold(s, packs);
         Held { kept, clean, wild }
     }
@@ -103,6 +124,9 @@ where
         packs: &Packs<P, N>,
         &Held { kept, clean, wild }: &Held<Self, N>,
     ) -> [Powers<X::Value, X::Value>; N] {
+        if Self::BRIEF {
+            return self.elements.nodes::<S, P, WARP, N>(s, packs, &Held { kept, clean, wild });
+        }
         self.softmax.nodes::<S, P, WARP, N>(s, packs, &Held { kept, clean, wild })
     }
 
@@ -125,7 +149,25 @@ where
             scale = fetch(s, array(call.at.scales), (row * call.scale_step) as usize, zero);
         }
         let class = if class == call.ignore { IGNORED } else { class as u64 & !(1 << 63) };
-        (((node.scale, node.sum), softmax), ((weight, scale), class))
+        let mut factor = zero;
+        if Self::BRIEF && s.branch(class != IGNORED) {
+            let row = Softmax { scale: softmax.0, inverse: softmax.1 };
+            factor = loss(weight).brief_factor(X::DTYPE, row, scale);
+        }
+        (((node.scale, node.sum), softmax), ((weight, (scale, factor)), class))
+    }
+
+    #[inline(always)]
+    fn is_there<S: Simt>(&self, s: &S) -> bool {
+        let at = &self.call.at;
+        if !s.branch(at.used != 0) {
+            return false;
+        }
+        let [scale, used] = [at.scales, at.used].map(
+            #[inline(always)]
+            |at| fetch(s, array(at), 0, X::Value::ZERO),
+        );
+        scale == used
     }
 
     #[inline(always)]
@@ -167,14 +209,34 @@ where
     }
 
     #[inline(always)]
+    fn is_common(&self, kept: Self::Kept, ((_, _), ((_, (_, factor)), class)): Self::Stat, at: At) -> bool {
+        let per = X::Bits::PER;
+        let (mut common, mut i) = (factor != X::Value::ZERO && class.wrapping_sub(at.first) >= per as u64, 0);
+        while i < per {
+            common &= kept[i as usize].is_ordinary() || i >= at.count;
+            i += 1;
+        }
+        common
+    }
+
+    #[inline(always)]
     fn map<S: Simt>(&self, s: &S, kept: Self::Kept, stat: Self::Stat, at: At) -> [u32; 4] {
-        let each = self.softmax.each(kept, stat.0.1);
-        self.gradients(s, each, stat, at)
+        let ((_, softmax), ((_, (_, factor)), _)) = stat;
+        if !Self::BRIEF {
+            return self.gradients(s, self.softmax.each(kept, softmax), kept, stat, at);
+        }
+        rounded::<S, X>(
+            s,
+            kept.map(
+                #[inline(always)]
+                |x| brief_exp(x).mul(factor),
+            ),
+        )
     }
 
     #[inline(always)]
     fn map_any<S: Simt>(&self, s: &S, kept: Self::Kept, stat: Self::Stat, wild: bool, at: At) -> [u32; 4] {
-        let each = self.softmax.each_any(s, kept, stat.0.1, wild, at);
-        self.gradients(s, each, stat, at)
+        let each = self.softmax.each_any(s, kept, stat.0.1, wild || Self::BRIEF, at);
+        self.gradients(s, each, kept, stat, at)
     }
 }

@@ -1,7 +1,8 @@
 //! Two of the three kernels of each operation: for rows that are longer than a block holds, and for short rows, of
 //! which a warp has several. The third is [`super::together`].
 //!
-//! Idea: in `longer` a block reads a row in turns, and once more from the cache. If such rows are too few for the GPU,
+//! Idea: in `longer` a block reads a row in turns, and once more, backwards, from the cache: what was read last is most
+//! likely to be there, and results that are written leave first. If such rows are too few for the GPU,
 //! they are reduced in a launch of their own, whose parts a later launch takes. `short` has groups of 8 lanes or more,
 //! whose lanes have 1 to 8 packs of a row; each lane finds what follows from one of its group's rows, and all get it.
 //! Bottleneck: memory.
@@ -198,6 +199,9 @@ pub(super) fn written<S: Simt, O: RowOp, const N: usize>(
 pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let slots = [s.shared::<u32, SLOTS, 0>("slots"), s.shared::<u32, TURNED, 1>("turned")];
     let (op, chunk) = (O::new(call), const { chunk(size_of::<Of<O>>()) });
+    if s.branch(op.is_there(s)) {
+        return;
+    }
     let under = WARPS as u64 * chunk;
     // The row, and the block's number among those of the row.
     let (number, block) = divide(s.block_x() as u64, call.blocks);
@@ -229,7 +233,7 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let is_mapped = call.at.output != 0 && call.phase != REDUCE;
     // A row that its block reads in turns is read once more, unless it is known already.
     let all = if is_mapped && call.phase == TURNS && !is_found { 2 * call.turns } else { call.turns };
-    let turn = |step: u64| if step < call.turns { step } else { step - call.turns };
+    let turn = |step: u64| if step < call.turns { step } else { 2 * call.turns - 1 - step };
     let place = |step: u64| call.place::<Of<O>>(number, first + turn(step) * under + s.warp() as u64 * chunk, chunk);
     let read = |step: u64| {
         let place = place(step);
@@ -278,6 +282,9 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
 #[inline(always)]
 pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let op = O::new(call);
+    if s.branch(op.is_there(s)) {
+        return;
+    }
     let (spread, lane) = (Spread::<N>::new(call.lanes, call.deep), s.lane());
     let first = (s.block_x() as u64 * WARPS as u64 + s.warp() as u64) * spread.rows() as u64;
     let number = |k: u32| first + spread.row(k, lane) as u64;
@@ -336,7 +343,12 @@ fn map<S: Simt, O: RowOp, const N: usize>(
 ) -> [[u32; 4]; N] {
     let (lane, per) = (s.lane(), Of::<O>::PER);
     let at = |k: u32| place(k).at(spread.pack(k, lane), per);
-    if s.branch(plain) {
+    let (mut common, mut k) = (plain, 0);
+    while k < N {
+        common &= op.is_common(kept[k], stats(k as u32), at(k as u32));
+        k += 1;
+    }
+    if s.branch(if O::COMMON { s.all(ALL, common) } else { plain }) {
         return warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| op.map(s, kept[k], stats(k as u32), at(k as u32)),

@@ -95,6 +95,8 @@ params! {
         pub targets: u64,
         /// The gradient of the first row's loss, or of all; zero: 1.
         pub scales: u64,
+        /// That of all of them, with which the results were computed before; zero: they were not.
+        pub used: u64,
         /// Where the losses of rows are wanted, as the arithmetic has them; zero: nowhere.
         pub losses: u64,
         /// The same of their logsumexp.

@@ -46,16 +46,7 @@ pub fn rounded<S: Simt, X: Source<Value: Node>>(s: &S, x: [X::Value; MOST]) -> [
         #[inline(always)]
         |i| match X::DTYPE {
             DType::F16 => s.f32_to_f16_two([single(x[2 * i]), single(x[2 * i + 1])]),
-            DType::BF16 => {
-                let [low, high] = [x[2 * i], x[2 * i + 1]].map(
-                    #[inline(always)]
-                    |x| {
-                        let bits = words(x)[0];
-                        bits.wrapping_add(0x7fff + (bits >> 16 & 1))
-                    },
-                );
-                s.permute(low, high, 0x7632)
-            }
+            DType::BF16 => s.f32_to_bf16_two([single(x[2 * i]), single(x[2 * i + 1])]),
             DType::F32 => words(x[i])[0],
             _ => words(x[i / 2])[i % 2],
         },

@@ -64,6 +64,8 @@ pub trait RowOp: Copy {
     const TWICE: bool = false;
     /// Whether an earlier launch may have noted all that follows from a row.
     const NOTED: bool = false;
+    /// Whether packs differ in whether [`RowOp::is_common`] is true.
+    const COMMON: bool = false;
     /// Whether every row is one of those of which [`RowOp::is_plain`] is true.
     const PLAIN: bool = false;
     /// Whether elements are kept as they were read.
@@ -133,6 +135,16 @@ pub trait RowOp: Copy {
     /// What an earlier launch has noted of a row: for operations that reduce twice, of the first time.
     fn noted<S: Simt>(&self, _s: &S, _row: u64) -> Self::Stat {
         Self::Stat::zero()
+    }
+    /// Whether a pack of a plain row is one of those that [`RowOp::map`] computes, where packs differ in that.
+    #[inline(always)]
+    fn is_common(&self, _kept: Self::Kept, _stat: Self::Stat, _at: At) -> bool {
+        true
+    }
+    /// Whether an earlier launch has written the results.
+    #[inline(always)]
+    fn is_there<S: Simt>(&self, _s: &S) -> bool {
+        false
     }
     /// Writes what else is wanted of a row.
     fn note<S: Simt>(&self, _s: &S, _stat: Self::Stat, _row: u64) {}

@@ -87,6 +87,9 @@ fn together<S: Simt, L: Level, const N: usize>(
 pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let slots = s.shared::<u32, SLOTS, 0>("slots");
     let (op, chunk) = (O::new(call), const { chunk(size_of::<Of<O>>()) as u32 });
+    if s.branch(op.is_there(s)) {
+        return;
+    }
     let (each, lane, steps) = (chunk / QUARTERS, s.lane(), N as u32 / QUARTERS);
     let first = s.block_x() as u64 * call.together as u64;
     let at = call.of_warp(s.warp());

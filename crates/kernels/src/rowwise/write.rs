@@ -27,7 +27,7 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
         while k < N {
             let (place, pack) = (place(k as u32), spread.pack(k as u32, lane));
             if s.branch(pack * B::PER < place.valid) {
-                s.store(array(place.output.wrapping_add(16 * pack as u64)), 0, Pack(w[k]));
+                s.store_stream(array(place.output.wrapping_add(16 * pack as u64)), 0, Pack(w[k]));
             }
             k += 1;
         }
@@ -66,7 +66,7 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
         let first = 16 * line as i32 - shift as i32;
         let before = (place.before * B::SIZE) as i32;
         if s.branch(first >= before && first as u32 + 16 <= place.valid * B::SIZE) {
-            s.store(array((place.output & !15) + 16 * line as u64), 0, Pack(w[k]));
+            s.store_stream(array((place.output & !15) + 16 * line as u64), 0, Pack(w[k]));
         }
         k += 1;
     }

@@ -23,6 +23,8 @@ pub struct GpuRows<'py> {
     x: GpuArray<'py>,
     /// As [`OTHERS`].
     others: [Option<GpuArray<'py>>; OTHERS.len()],
+    /// Elements of an earlier result, and the number of [`RowAddresses::used`].
+    there: Option<[GpuArray<'py>; 2]>,
 }
 
 /// A result of an operation on rows.
@@ -68,7 +70,28 @@ impl<'py> GpuRows<'py> {
             }
             *found = Some(array);
         }
-        Ok(Some(Self { op, x, others: found }))
+        Ok(Some(Self { op, x, others: found, there: None }))
+    }
+
+    /// The same into the elements of an earlier result, an array in C order, unless the number with which that was
+    /// computed is that of the scales.
+    ///
+    /// # Errors
+    /// TypeError if an array is not on a GPU, ValueError if it is not like that.
+    pub fn again(self, out: &Bound<'py, PyAny>, used: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let not_there = || PyTypeError::new_err(format!("{}: an earlier result is not on a GPU", self.op));
+        let there = [GpuArray::of(out)?.ok_or_else(not_there)?, GpuArray::of(used)?.ok_or_else(not_there)?];
+        let wide = if self.x.dtype == DType::F64 { DType::F64 } else { DType::F32 };
+        let is_number = |array: &GpuArray<'_>| array.shape.is_empty() && array.dtype == wide;
+        let like = |array: &GpuArray<'_>| (array.device, array.stream, array.dtype, array.shape.clone());
+        let is_result = like(&there[0]) == like(&self.x) && there[0].is_dense();
+        let of_all = self.others[5].as_ref().is_some_and(is_number);
+        if !is_result || !of_all || !is_number(&there[1]) || there[1].device != self.x.device {
+            let text =
+                format!("{}: an earlier result of these elements, and two numbers of {wide}, are needed", self.op);
+            return Err(PyValueError::new_err(text));
+        }
+        Ok(Self { there: Some(there), ..self })
     }
 
     /// The number of axes of the elements.
@@ -126,6 +149,9 @@ impl<'py> GpuRows<'py> {
         let arrays = RowArrays { mask, weight, bias, gradient, targets, scales, noted };
         let map = cache::row_map(py, key, |device, axes| plan(device, &elements, axes, &arrays))?;
         let (mut to, mut results, mut own) = (RowAddresses::default(), [const { None }; N], Vec::new());
+        if let Some([out, used]) = &self.there {
+            to = RowAddresses { x: out.view()?.address(), used: used.view()?.address(), ..to };
+        }
         for (wanted, result) in wanted.into_iter().zip(&mut results) {
             let Some((wanted, (shape, dtype))) = wanted.and_then(|wanted| Some((wanted, self.like(&map, wanted)?)))
             else {
@@ -162,7 +188,7 @@ impl<'py> GpuRows<'py> {
         for (result, array) in own {
             *result = Some(x.lend(array)?);
         }
-        for read in self.others.iter().flatten().chain([x]) {
+        for read in self.others.iter().flatten().chain([x]).chain(self.there.iter().flatten()) {
             read.keep(&Arc::clone(&stream))?;
         }
         Ok(results)

@@ -116,7 +116,8 @@ impl<'a> To<'a> {
 }
 
 /// Of arrays on a GPU the loss of each row and what follows from rows, or, if that is given as `noted`, the gradient of
-/// the logits: as `warpfold::cuda::rows::cross_entropy`, for `warpfold.torch`.
+/// the logits; or the loss of each row and the gradient, if only `scales` are given: as
+/// `warpfold::cuda::rows::cross_entropy`, for `warpfold.torch`.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 fn cross_entropy_rows<'py>(
@@ -131,22 +132,58 @@ fn cross_entropy_rows<'py>(
     const OP: &str = "cross_entropy";
     let others = [None, weight, None, None, Some(targets), scales, noted];
     let on = GpuRows::of(OP, logits, others)?.ok_or_else(|| PyTypeError::new_err(format!("{OP}: not on a GPU")))?;
-    let gradient = noted.is_some();
-    let wanted = if gradient { [Some(Wanted::Elements), None] } else { [Wanted::Losses, Wanted::Noted].map(Some) };
+    let gradient = noted.is_some() || scales.is_some();
+    let wanted = match (noted, scales) {
+        (Some(_), _) => [Some(Wanted::Elements), None],
+        (None, Some(_)) => [Wanted::Losses, Wanted::Elements].map(Some),
+        (None, None) => [Wanted::Losses, Wanted::Noted].map(Some),
+    };
+    let found = classes_on_gpu(&on, axis, ignore, gradient, wanted)?;
+    PyTuple::new(logits.py(), found)
+}
+
+/// Writes the gradient that [`cross_entropy_rows`] has computed for the number `used` anew, if `scale` is another one.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+fn cross_entropy_again<'py>(
+    logits: &Bound<'py, PyAny>,
+    targets: &Bound<'py, PyAny>,
+    axis: isize,
+    ignore: i64,
+    weight: Object<'_, 'py>,
+    scale: &Bound<'py, PyAny>,
+    used: &Bound<'py, PyAny>,
+    out: &Bound<'py, PyAny>,
+) -> PyResult<()> {
+    const OP: &str = "cross_entropy";
+    let others = [None, weight, None, None, Some(targets), Some(scale), None];
+    let on = GpuRows::of(OP, logits, others)?.ok_or_else(|| PyTypeError::new_err(format!("{OP}: not on a GPU")))?;
+    let [] = classes_on_gpu(&on.again(out, used)?, axis, ignore, true, [])?;
+    Ok(())
+}
+
+/// Queues cross-entropy of arrays on a GPU.
+fn classes_on_gpu<'py, const N: usize>(
+    on: &GpuRows<'py>,
+    axis: isize,
+    ignore: i64,
+    gradient: bool,
+    wanted: [Option<Wanted>; N],
+) -> PyResult<[Option<Bound<'py, PyAny>>; N]> {
     // The ignored class as it is, in the bits of a number.
     let numbers = [f64::from_bits(ignore.cast_unsigned()), 0.0];
-    let found = on.results(vec![axis], numbers, wanted, |device, logits, _, arrays| {
+    on.results(vec![axis], numbers, wanted, |device, logits, _, arrays| {
         let &RowArrays { weight: weights, scales, noted, .. } = arrays;
         let targets = arrays.targets.expect("they were given");
         let options = cuda::rows::CrossEntropy { ignore, weights, scales, gradient, noted };
         RowMap::cross_entropy(device, logits, &targets, &[axis], &options)
-    })?;
-    PyTuple::new(logits.py(), found)
+    })
 }
 
 /// Adds the functions of this file.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cross_entropy, module)?)?;
     module.add_function(wrap_pyfunction!(cross_entropy_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(cross_entropy_again, module)?)?;
     module.add_function(wrap_pyfunction!(cross_entropy_gradient, module)?)
 }

@@ -100,13 +100,37 @@ def cross_entropy(logits, target, axis, ignore_index, label_smoothing, weight, r
     return _rounded(losses if divisor is None else losses / divisor, logits.dtype), noted
 
 
+def _scale(of_loss, logits, target, ignore_index, weight, reduction):
+    """The gradient of the loss of a row, from that of the result."""
+    scale = of_loss.to(real(logits))
+    return scale / _divisor(target, ignore_index, weight, scale.dtype) if reduction == "mean" else scale
+
+
+def cross_entropy_at_once(logits, target, weight, axis, ignore_index, reduction):
+    """The loss, the gradient of the logits if that of the loss is 1, and with which gradient of rows it was computed."""
+    logits, target, weight = (x if x is None else x.detach() for x in (logits, target.long(), weight))
+    scale = logits.new_ones((), dtype=real(logits))
+    divisor = _divisor(target, ignore_index, weight, scale.dtype) if reduction == "mean" else None
+    scale = scale if divisor is None else scale / divisor
+    losses, gradient = _native.cross_entropy_rows(logits, target, axis, ignore_index, weight, scale, None)
+    loss = _native.sum(losses)
+    return _rounded(loss if divisor is None else loss / divisor, logits.dtype), gradient, scale
+
+
+def cross_entropy_again(of_loss, gradient, used, logits, target, weight, axis, ignore_index, reduction):
+    """That gradient, computed anew if the gradient of the loss is another one."""
+    of_loss, logits, target, weight = (x if x is None else x.detach() for x in (of_loss, logits, target.long(), weight))
+    scale = _scale(of_loss, logits, target, ignore_index, weight, reduction)
+    _native.cross_entropy_again(logits, target, axis, ignore_index, weight, scale, used, gradient)
+    return gradient
+
+
 def cross_entropy_gradient(logits, target, axis, ignore_index, label_smoothing, weight, reduction, gradient, noted):
     """The gradient of the logits."""
-    if noted is not None and noted.numel():
-        scale = gradient.to(real(logits))
-        if reduction == "mean":
-            scale = scale / _divisor(target, ignore_index, weight, scale.dtype)
-        return _native.cross_entropy_rows(logits, target.long(), axis, ignore_index, weight, scale, noted)[0]
+    if logits.is_cuda and not label_smoothing:
+        scale = _scale(gradient, logits, target, ignore_index, weight, reduction)
+        noted = noted if noted is not None and noted.numel() else None
+        return _native.cross_entropy_rows(logits, target.long(), axis, ignore_index, weight, scale, noted)[noted is None]
     of = _Classes(logits, target, axis, ignore_index, label_smoothing, weight, reduction)
     scale = gradient.to(of.dtype)
     scale = scale if of.divisor is None else scale / of.divisor

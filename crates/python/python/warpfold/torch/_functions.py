@@ -2,7 +2,7 @@
 
 import torch
 
-from . import _composed, _loss_ops, _norm_ops, _ops
+from . import _at_once, _composed, _loss_ops, _norm_ops, _ops
 
 
 def _checked(name, *tensors, floats=True, on_gpu=True):
@@ -95,6 +95,8 @@ def cross_entropy(
         if ignore_index >= 0:
             raise ValueError("warpfold.torch.cross_entropy: targets that are distributions take no ignore_index")
         return _loss_ops.cross_entropy_of_distributions(input, target, weight, dim, label_smoothing, reduction)
+    if not label_smoothing and reduction != "none" and _at_once.applies(input):
+        return _at_once.AtOnce.apply(input, target, weight, dim, ignore_index, reduction)
     return _loss_ops.cross_entropy(input, target, weight, dim, ignore_index, label_smoothing, reduction)[0]
 
 

@@ -1,10 +1,13 @@
 //! Operations on rows on an emulated GPU: the bits of the CPU, wherever rows lie, and no fault.
 
-use warpfold_array::{Array, ArrayRef, Error, Values};
+mod arrays;
+
+use arrays::{On, Random, Strided, bits, element, floats, problem, same};
+use warpfold_array::{ArrayRef, Error};
 use warpfold_core::DType;
 use warpfold_cpu::rows as cpu;
 use warpfold_emulator::Emulator;
-use warpfold_gpu::{ArrayView, Buffer, Stream, rows};
+use warpfold_gpu::{Stream, rows};
 use warpfold_kernels::{Names, Only};
 
 /// The kernels of rows.
@@ -31,143 +34,6 @@ impl Names for Rows {
 }
 
 const FLOATS: [DType; 4] = [DType::F32, DType::BF16, DType::F16, DType::F64];
-
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 11) as usize % n
-    }
-
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-}
-
-/// An array in memory, at an offset and with gaps.
-struct Strided {
-    bytes: Vec<u8>,
-    first: usize,
-    dtype: DType,
-    shape: Vec<usize>,
-    strides: Vec<isize>,
-}
-
-impl Strided {
-    /// Elements by `each`; `plain` layouts have no gaps and begin with a line.
-    fn new(
-        r: &mut Random,
-        dtype: DType,
-        shape: &[usize],
-        plain: bool,
-        mut each: impl FnMut(&mut Random) -> f64,
-    ) -> Self {
-        let size = dtype.size();
-        let mut order: Vec<usize> = (0..shape.len()).collect();
-        if !plain && r.chance(25) {
-            order.swap(0, shape.len() - 1);
-        }
-        let (mut strides, mut step) = (vec![0; shape.len()], size);
-        for &axis in order.iter().rev() {
-            strides[axis] = step as isize;
-            step *= shape[axis].max(1);
-            if !plain && r.chance(30) {
-                step += size * r.below(4);
-            }
-        }
-        let first = if plain { 0 } else { size * r.below(6) };
-        let n = (first + step) / size;
-        let values = Values::F64((0..n).map(|_| each(r)).collect()).cast(dtype);
-        Self { bytes: values.as_bytes().to_vec(), first, dtype, shape: shape.to_vec(), strides }
-    }
-
-    fn host(&self) -> ArrayRef<'_> {
-        let base = self.bytes[self.first..].as_ptr();
-        // SAFETY: the strides reach no further than the bytes.
-        unsafe { ArrayRef::from_raw(base, self.dtype, &self.shape, &self.strides) }.expect("a layout")
-    }
-}
-
-/// The device, its stream, and a buffer of each array that is lent.
-struct On {
-    emulator: Emulator,
-    stream: Stream,
-}
-
-impl On {
-    fn upload(&self, array: &Strided) -> Buffer<u8> {
-        Buffer::upload(&self.stream, &array.bytes).expect("room")
-    }
-
-    fn view<'a>(&self, buffer: &'a Buffer<u8>, array: &Strided) -> ArrayView<'a> {
-        let (address, index) = (buffer.address() + array.first as u64, self.stream.device().properties().index);
-        // SAFETY: an emulated device finds every access outside of its buffers.
-        unsafe { ArrayView::from_raw(index, address, array.dtype, &array.shape, &array.strides) }.expect("a view")
-    }
-}
-
-/// Elements of which some are NaN, infinite, zero of either sign or extreme, and some minus infinity.
-fn element(r: &mut Random, spread: f64, wild: usize, nothing: usize) -> f64 {
-    if r.chance(nothing) {
-        return f64::NEG_INFINITY;
-    }
-    match r.chance(wild) {
-        true => [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0, 1e-40, -6e4, 3e38][r.below(8)],
-        false => (r.below(2_000_001) as f64 * 1e-6 - 1.0) * spread,
-    }
-}
-
-fn floats(r: &mut Random, dtype: DType, shape: &[usize], plain: bool) -> Strided {
-    let spread = [1.0, 20.0, 100.0, 3e4][r.below(4)];
-    let (wild, nothing) = ([0, 0, 2, 30][r.below(4)], [0, 0, 0, 60][r.below(4)]);
-    Strided::new(r, dtype, shape, plain, |r| element(r, spread, wild, nothing))
-}
-
-/// A shape, and the axes of its rows.
-fn problem(r: &mut Random, dtype: DType) -> (Vec<usize>, Vec<isize>) {
-    let line = 16 / dtype.size();
-    let len = match r.below(9) {
-        0 => 1 + r.below(2 * line),
-        1 => line * (1 + r.below(40)),
-        2 => 1 + r.below(128 * line),
-        3 => [127, 128, 129][r.below(3)] * line - r.below(2),
-        4 => 128 * line + r.below(400 * line),
-        5 => 256 * line * (1 + r.below(3)) + [0, 0, 1, line - 1][r.below(4)],
-        // Hidden sizes, and others of some quarters of a warp's chunk, of which warps have parts of two rows.
-        6 => [128, 1536, 2880, 1280][r.below(4)],
-        7 => 32 * line * (3 + r.below(12)) - [0, 0, 0, 1, line, 3 * line][r.below(6)],
-        _ => r.below(4),
-    };
-    let rows = 1 + r.below([40, 8, 5][(len > 100) as usize + (len > 1000) as usize]);
-    match r.below(6) {
-        0 => (vec![len, rows], vec![0]),
-        1 => (vec![2, rows.div_ceil(2), len], vec![-1]),
-        2 => (vec![rows.div_ceil(2), 2, len.div_ceil(2), 2], vec![2, 3]),
-        3 if len < 100 => (vec![2, len, rows.div_ceil(2), 2], vec![1, -1]),
-        _ => (vec![rows, len], vec![1]),
-    }
-}
-
-fn bits(array: &Array) -> &[u8] {
-    array.values.as_bytes()
-}
-
-fn same(got: Result<warpfold_gpu::Array, Error>, want: Result<Array, Error>, on: &On, what: &str) {
-    let (got, want) = (got.and_then(|array| array.download(&on.stream)), want.expect("the CPU has a result"));
-    let got = got.unwrap_or_else(|why| panic!("{what}: {}", why.to_string().chars().take(3000).collect::<String>()));
-    let differs = bits(&got).iter().zip(bits(&want)).position(|(got, want)| got != want);
-    assert_eq!((got.dtype(), &got.shape), (want.dtype(), &want.shape), "{what}");
-    if let Some(byte) = differs {
-        let at = byte / got.dtype().size();
-        let number = got.values.len().min(at + 4);
-        let show = |array: &Array| (at..number).map(|i| format!("{:?}", array.values.get(i))).collect::<Vec<_>>();
-        panic!("{what}: element {at}: {:?}, not {:?}", show(&got), show(&want));
-    }
-}
 
 fn softmax(r: &mut Random, on: &On, dtype: DType, what: &str) {
     let ((shape, axes), plain) = (problem(r, dtype), r.chance(40));
@@ -270,11 +136,17 @@ fn loss(r: &mut Random, on: &On, dtype: DType, what: &str) {
     let shape = [shape[..shape.len() - 1].iter().product(), shape[shape.len() - 1]];
     let x = floats(r, dtype, &shape, plain);
     let targets = Strided::new(r, DType::I64, &shape[..1], true, |r| r.below(shape[1].max(1)) as f64);
-    let options = cpu::CrossEntropy { reduction: cpu::LossReduction::None, ..cpu::CrossEntropy::default() };
+    // Factors that are far from 1, too.
+    let scales = Strided::new(r, dtype, &shape[..1], true, |r| [1.0, -0.3, 1e-4, 1e-30, 1e30, 0.0][r.below(6)]);
+    let (ignore, reduction) = (r.below(shape[1] + 1) as i64, cpu::LossReduction::None);
+    let options =
+        cpu::CrossEntropy { ignore, reduction, gradient: Some(scales.host()), ..cpu::CrossEntropy::default() };
     let want = cpu::cross_entropy_gradient(x.host(), targets.host(), 1, &options);
-    let (of_x, of_targets) = (on.upload(&x), on.upload(&targets));
+    let [of_x, of_targets, of_scales] = [&x, &targets, &scales].map(|array| on.upload(array));
     let (logits, classes) = (on.view(&of_x, &x), on.view(&of_targets, &targets));
-    let got = rows::cross_entropy(logits, classes, 1, &rows::CrossEntropy::default(), &on.stream);
+    let options =
+        rows::CrossEntropy { ignore, scales: Some(on.view(&of_scales, &scales)), ..rows::CrossEntropy::default() };
+    let got = rows::cross_entropy(logits, classes, 1, &options, &on.stream);
     if let Err(want) = &want {
         return assert_eq!(got.err().as_ref(), Some(want), "{what} {shape:?}");
     }
@@ -323,6 +195,44 @@ fn gradients_of_norms_have_the_bits_of_the_cpu() {
 #[test]
 fn losses_have_the_bits_of_the_cpu() {
     many(250, loss);
+}
+
+/// A gradient is computed anew only for another gradient of the loss than that with which it was, or a NaN.
+#[test]
+fn a_gradient_that_is_there_is_left_alone() {
+    let emulator = Emulator::of::<Only<Rows>>(1);
+    let stream = Stream::new(&emulator.device()).expect("a stream");
+    let (on, r) = (On { emulator, stream }, &mut Random(5));
+    for (dtype, len) in [(DType::BF16, 40), (DType::F32, 1000), (DType::BF16, 9000), (DType::F64, 4097)] {
+        let x = Strided::new(r, dtype, &[3, len], true, |r| element(r, 3.0, 0, 0));
+        let targets = Strided::new(r, DType::I64, &[3], true, |r| r.below(len) as f64);
+        let wide = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
+        let numbers = [1.0, 1.0, 0.25, f64::NAN].map(|x| Strided::new(r, wide, &[], true, |_| x));
+        let [of_x, of_targets] = [&x, &targets].map(|array| on.upload(array));
+        let of_numbers = numbers.each_ref().map(|number| on.upload(number));
+        let scales = |i: usize| Some(on.view(&of_numbers[i], &numbers[i]));
+        let (logits, classes) = (on.view(&of_x, &x), on.view(&of_targets, &targets));
+        let whole = |i: usize| {
+            let options = rows::CrossEntropy { scales: scales(i), ..rows::CrossEntropy::default() };
+            let got = rows::cross_entropy(logits, classes, 1, &options, &on.stream).expect("losses");
+            got.gradient.expect("it is asked for").download(&on.stream).expect("a copy")
+        };
+        let options = rows::CrossEntropy { scales: scales(0), ..rows::CrossEntropy::default() };
+        let map = rows::RowMap::cross_entropy(&on.stream.device(), &logits, &classes, &[1], &options).expect("a plan");
+        for (used, scale, computes) in [(0, 1, false), (0, 2, true), (2, 0, true), (3, 3, true), (2, 2, false)] {
+            // What nothing computes.
+            let out = warpfold_gpu::Array::upload(&on.stream, x.host()).expect("room");
+            let before = out.download(&on.stream).expect("a copy");
+            let arrays = rows::RowArrays { targets: Some(classes), scales: scales(scale), ..Default::default() };
+            let (what, used) = (format!("{dtype} {len} {used} {scale}"), scales(used).expect("a number").address());
+            let to = rows::RowAddresses { x: out.address(), used, ..Default::default() };
+            // SAFETY: there is room for a gradient of these logits.
+            unsafe { map.run_into(&on.stream, logits, &arrays, &to) }.expect("a run");
+            let found = out.download(&on.stream).expect("a copy");
+            let want = if computes { whole(scale) } else { before };
+            assert_eq!(bits(&found), bits(&want), "{what}");
+        }
+    }
 }
 
 /// Rows that several blocks share, and so many parts of a row that blocks reduce these first.

@@ -1,0 +1,57 @@
+//! The text of a kernel for newer GPUs: what is a sequence of instructions on the oldest that are supported is one
+//! instruction on those that have it, with the same bits. What is committed and checked for all GPUs is the sequence.
+
+use std::fmt::Write as _;
+
+/// How the sequence begins that rounds two f32 to bf16, none of them NaN: `Simt::f32_to_bf16_two` on hardware.
+const ROUND: &str = "{ .reg .b32 low, high, odd; mov.b32 low, ";
+/// The compute capability from which on that is an instruction, and how the header names GPUs.
+const ROUNDS: ((u32, u32), &str) = ((8, 0), ".target sm_80");
+const OLDEST: &str = ".target sm_75";
+
+/// The text for a GPU of this compute capability (`(9, 0)`).
+#[must_use]
+pub fn upgraded(text: String, capability: (u32, u32)) -> String {
+    if capability < ROUNDS.0 || !text.contains(ROUND) || !text.contains(OLDEST) {
+        return text;
+    }
+    let mut found = String::with_capacity(text.len());
+    for line in text.replacen(OLDEST, ROUNDS.1, 1).lines() {
+        match round(line) {
+            Some([to, low, high]) => {
+                let _ = writeln!(found, "cvt.rn.bf16x2.f32 {to}, {high}, {low};");
+            }
+            None => {
+                found.push_str(line);
+                found.push('\n');
+            }
+        }
+    }
+    found
+}
+
+/// The registers of a sequence that rounds: the result, and both numbers.
+fn round(line: &str) -> Option<[&str; 3]> {
+    let (low, rest) = line.trim_start().strip_prefix(ROUND)?.split_once(';')?;
+    let (high, rest) = rest.strip_prefix(" mov.b32 high, ")?.split_once(';')?;
+    let (_, last) = rest.split_once("prmt.b32 ")?;
+    let (to, _) = last.split_once(',')?;
+    Some([to, low, high])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_sequence_is_another_instruction() {
+        let round =
+            format!("\t{ROUND}%r1; mov.b32 high, %r2; shr.u32 odd, low, 16; prmt.b32 %r3, low, high, 0x7632; }}\n");
+        let text = [".version 7.4\n", OLDEST, "\nmov.u32 %r1, 5;\n", &round, "ret;\n"].concat();
+        assert_eq!(upgraded(text.clone(), (7, 5)), text);
+        let newer = ".version 7.4\n.target sm_80\nmov.u32 %r1, 5;\ncvt.rn.bf16x2.f32 %r3, %r2, %r1;\nret;\n";
+        assert_eq!(upgraded(text, (9, 0)), newer);
+        let other = [OLDEST, "\nret;\n"].concat();
+        assert_eq!(upgraded(other.clone(), (9, 0)), other);
+    }
+}

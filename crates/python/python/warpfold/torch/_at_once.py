@@ -1,0 +1,49 @@
+"""Cross-entropy whose gradient is computed together with the loss, while the logits are in the GPU's cache.
+
+The gradient of the loss is not known then: it is taken to be 1. If backward finds another one, on the device, the
+gradient is computed once more, with the bits that it has otherwise. Neither waits for the GPU.
+"""
+
+import torch
+from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+from . import _composed, _loss_ops
+from ._ops import _transformed
+
+
+def applies(logits):
+    """Whether a gradient will be wanted, of a tensor on a GPU that is neither traced nor transformed."""
+    return (
+        logits.is_cuda
+        and type(logits) in (torch.Tensor, torch.nn.Parameter)
+        and logits.requires_grad
+        and torch.is_grad_enabled()
+        and not torch.compiler.is_compiling()
+        and not torch.jit.is_tracing()
+        and not _transformed()
+        and _get_current_dispatch_mode() is None
+    )
+
+
+class AtOnce(torch.autograd.Function):
+    """The mean or the sum of the losses of classes."""
+
+    @staticmethod
+    def forward(ctx, logits, target, weight, *options):
+        loss, *ctx.there = _composed.cross_entropy_at_once(logits, target, weight, *options)
+        ctx.save_for_backward(logits, target, weight)
+        ctx.options = options
+        return loss
+
+    @staticmethod
+    def backward(ctx, of_loss):
+        logits, target, weight = ctx.saved_tensors
+        axis, ignore_index, reduction = ctx.options
+        # Whoever has the gradient may write to it. So it is given away once.
+        there, ctx.there = ctx.there, None
+        if there is None or torch.is_grad_enabled():
+            options = axis, ignore_index, 0.0, reduction
+            found = _loss_ops.cross_entropy_backward(of_loss, None, logits, target, weight, *options)
+        else:
+            found = _composed.cross_entropy_again(of_loss, *there, logits, target, weight, *ctx.options)
+        return found, *[None] * 5
