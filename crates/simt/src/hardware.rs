@@ -210,7 +210,7 @@ impl Simt for Hardware {
     #[inline(always)]
     fn multiply_halves(&self, [a, b]: [u32; 2], column: u32, [c, d, e, f]: [f32; 4]) -> [f32; 4] {
         let (w, x, y, z): (f32, f32, f32, f32);
-        // SAFETY: arithmetic on registers; that all lanes are here is checked in the emulator. Not `pure`: it stays here.
+        // SAFETY: arithmetic on registers; the emulator checks that all lanes are here. Not `pure`: it stays here.
         unsafe {
             asm!(
                 "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {{{w}, {x}, {y}, {z}}}, {{{a}, {b}}}, {{{column}}}, \
