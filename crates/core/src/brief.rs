@@ -35,6 +35,7 @@ pub const BRIEF_EXP_ERROR: f32 = 3.5e-6;
 /// degree 4 in the distance of x / ln 2 from an integer, whose greatest relative error is least (2.6e-6 before
 /// rounding). On a GPU 9 instructions; `ordinary_exp` takes 15. See
 /// [`Exponential::is_ordinary`](crate::ops::Exponential::is_ordinary).
+#[expect(clippy::redundant_closure, reason = "a closure is inlined wherever it is called")]
 #[inline(always)]
 pub fn brief_exp<F: Float>(x: F) -> F {
     brief_exp_by(

@@ -93,6 +93,7 @@ fn by_lanes<T: Element, const N: usize>(arg: &Arg<T>, x: &[T]) -> (T::Key, usize
 /// with AVX-512, GB/s of the greatest key of each 32 KiB, all of which are searched for it, and so: f32 49, 54; f64 56,
 /// 60. (NumPy: 62, 63. There is no record.) Keys that each stretch made of its extrema took as long as the search.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "several arrays are indexed alike, and the vectoriser sees it")]
 fn by_bits<T: Element, const UP: bool, const N: usize>(arg: &Arg<T>, x: &[T]) -> (T::Key, usize) {
     let each = STRETCH / size_of::<T>();
     // The greatest number is that of the greatest bits, signed, if any is positive, and the least that of the greatest

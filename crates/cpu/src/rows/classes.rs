@@ -180,7 +180,7 @@ impl<F: RowFloat> RowOp<F> for Classes<F> {
                         let brief = brief_exp_by(
                             *x,
                             #[inline(always)]
-                            |a, b, c| f32::mul_add(a, b, c),
+                            |a: f32, b, c| a.mul_add(b, c),
                         );
                         let other = loss.gradient(*out, F::ZERO, false, scale);
                         *out = if x.is_ordinary() { brief.mul(factor) } else { other };

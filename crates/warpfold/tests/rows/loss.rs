@@ -104,7 +104,7 @@ fn check(r: &mut Random, dtype: DType, shape: &[usize], axis: usize, what: &str)
             let brief = softmax.inverse * own * scale;
             let is_brief = dtype == DType::BF16
                 && (smoothing, softmax.scale) == (0.0, 0.0)
-                && (2f64.powi(-64)..2f64.powi(64)).contains(&brief.abs().into());
+                && ((2.0 as F).powi(-64)..(2.0 as F).powi(64)).contains(&brief.abs());
             for (class, &i) in indices.iter().enumerate() {
                 if is_brief && class != target && x[i].abs() < 29.0 {
                     want[i] = rounded(brief_exp(x[i]) * brief, dtype);
