@@ -61,7 +61,7 @@ pub fn ptx(entry: &str) -> Option<String> {
     text::decode(&frame, frame.get(offset..offset.checked_add(length)?)?)
 }
 
-/// The same for a GPU of this compute capability (`(9, 0)`), with instructions of its own. See [`upgraded`].
+/// The same for a GPU of this compute capability (`(9, 0)`), with instructions of its own: see `upgrade.rs`.
 pub fn ptx_for(entry: &str, capability: (u32, u32)) -> Option<String> {
     Some(upgraded(ptx(entry)?, capability))
 }
