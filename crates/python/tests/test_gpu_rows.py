@@ -175,6 +175,17 @@ def test_cross_entropy_at_once(dtype):
     equal(torch.autograd.grad(compiled(x), x)[0], torch.autograd.grad(wf.torch.cross_entropy(x, classes), x)[0])
     with torch.no_grad():
         assert wf.torch.cross_entropy(x, classes).grad_fn is None
+    # Many gradients of one loss, and classes that do not lie side by side, two losses before their gradients.
+    loss = wf.torch.cross_entropy(x, classes)
+    many = torch.autograd.grad(loss, x, torch.ones(3, device="cuda").double(), is_grads_batched=True)[0]
+    equal(many[2], torch.autograd.grad(wf.torch.cross_entropy(x, classes), x)[0])
+    two = [torch.randn(4, 6, 7, device="cuda", requires_grad=True) for _ in range(2)]
+    classes = torch.randint(0, 6, (4, 7), device="cuda")
+    losses = [wf.torch.cross_entropy(x, classes) for x in two]
+    for x, loss in zip(two, losses):
+        want = x.detach().cpu().requires_grad_()
+        expected = torch.autograd.grad(wf.torch.cross_entropy(want, classes.cpu()), want)[0]
+        equal(torch.autograd.grad(loss, x)[0], expected)
 
 
 def test_compiled_and_in_a_graph():

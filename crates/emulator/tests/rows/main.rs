@@ -235,6 +235,34 @@ fn a_gradient_that_is_there_is_left_alone() {
     }
 }
 
+/// Results that are put in order at the end are computed in any case: what is copied may be another run's.
+#[test]
+fn a_gradient_of_other_axes_is_computed_anew() {
+    let emulator = Emulator::of::<Only<Rows>>(1);
+    let stream = Stream::new(&emulator.device()).expect("a stream");
+    let (on, r) = (On { emulator, stream }, &mut Random(6));
+    let targets = Strided::new(r, DType::I64, &[4, 7], true, |r| r.below(10) as f64);
+    let one = Strided::new(r, DType::F32, &[], true, |_| 1.0);
+    let [of_targets, of_one] = [&targets, &one].map(|array| on.upload(array));
+    let (classes, scale) = (on.view(&of_targets, &targets), on.view(&of_one, &one));
+    let options = rows::CrossEntropy { scales: Some(scale), ..rows::CrossEntropy::default() };
+    let both = [0, 1].map(|_| Strided::new(r, DType::F32, &[4, 10, 7], true, |r| element(r, 3.0, 0, 0)));
+    let of_both = both.each_ref().map(|x| on.upload(x));
+    let gradients = [0, 1].map(|i| {
+        let logits = on.view(&of_both[i], &both[i]);
+        let got = rows::cross_entropy(logits, classes, 1, &options, &on.stream).expect("losses");
+        got.gradient.expect("it is asked for")
+    });
+    let logits = on.view(&of_both[0], &both[0]);
+    let map = rows::RowMap::cross_entropy(&on.stream.device(), &logits, &classes, &[1], &options).expect("a plan");
+    let before = gradients[0].download(&on.stream).expect("a copy");
+    let arrays = rows::RowArrays { targets: Some(classes), scales: Some(scale), ..Default::default() };
+    let to = rows::RowAddresses { x: gradients[0].address(), used: scale.address(), ..Default::default() };
+    // SAFETY: there is room for a gradient of these logits.
+    unsafe { map.run_into(&on.stream, logits, &arrays, &to) }.expect("a run");
+    assert_eq!(bits(&gradients[0].download(&on.stream).expect("a copy")), bits(&before));
+}
+
 /// Rows that several blocks share, and so many parts of a row that blocks reduce these first.
 #[test]
 fn rows_beyond_a_block_have_the_bits_of_the_cpu() {

@@ -57,7 +57,8 @@ pub struct RowAddresses {
     /// What follows from rows, two numbers for each, for [`RowArrays::noted`] of a later run.
     pub noted: u64,
     /// Of cross-entropy the gradient of all losses, a number as these are, with which an earlier run has written `x`:
-    /// if [`RowArrays::scales`] has the same number, this run leaves `x` as it is. The host knows neither.
+    /// if [`RowArrays::scales`] has the same number, this run leaves `x` as it is, unless results are put in order at
+    /// the end (of axes before the last). The host knows neither number.
     pub used: u64,
 }
 

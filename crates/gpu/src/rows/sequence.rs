@@ -327,6 +327,8 @@ impl Sequence<Ready<ArrangeAt>, Ready<RowwiseAt>> {
         let [input, mask, weight, bias, output, second, parts, norms, targets, scales] =
             self.at.map(|place| at.of(place));
         let &Addresses { used, losses, logs, .. } = at;
+        // What is copied to the results at the end has to be computed in any case.
+        let used = if self.after.is_some() { 0 } else { used };
         let at_rows =
             RowwiseAt { input, second, output, weight, bias, mask, targets, scales, used, losses, logs, parts, norms };
         // No results are wanted where there is no room for them.

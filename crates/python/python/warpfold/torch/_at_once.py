@@ -11,18 +11,25 @@ from . import _composed, _loss_ops
 from ._ops import _transformed
 
 
-def applies(logits):
-    """Whether a gradient will be wanted, of a tensor on a GPU that is neither traced nor transformed."""
+_is_batched = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda x: False)
+
+
+def _is_plain(x):
+    """Whether a tensor is neither traced nor transformed."""
     return (
-        logits.is_cuda
-        and type(logits) in (torch.Tensor, torch.nn.Parameter)
-        and logits.requires_grad
-        and torch.is_grad_enabled()
+        type(x) in (torch.Tensor, torch.nn.Parameter)
         and not torch.compiler.is_compiling()
         and not torch.jit.is_tracing()
         and not _transformed()
+        and not _is_batched(x)
         and _get_current_dispatch_mode() is None
     )
+
+
+def applies(logits, axis):
+    """Whether a gradient will be wanted, of a tensor on a GPU whose classes lie side by side."""
+    wanted = logits.is_cuda and logits.requires_grad and torch.is_grad_enabled()
+    return wanted and all(n == 1 for n in logits.shape[axis + 1 :]) and _is_plain(logits)
 
 
 class AtOnce(torch.autograd.Function):
@@ -41,7 +48,7 @@ class AtOnce(torch.autograd.Function):
         axis, ignore_index, reduction = ctx.options
         # Whoever has the gradient may write to it. So it is given away once.
         there, ctx.there = ctx.there, None
-        if there is None or torch.is_grad_enabled():
+        if there is None or torch.is_grad_enabled() or not _is_plain(of_loss):
             options = axis, ignore_index, 0.0, reduction
             found = _loss_ops.cross_entropy_backward(of_loss, None, logits, target, weight, *options)
         else:

@@ -95,7 +95,7 @@ def cross_entropy(
         if ignore_index >= 0:
             raise ValueError("warpfold.torch.cross_entropy: targets that are distributions take no ignore_index")
         return _loss_ops.cross_entropy_of_distributions(input, target, weight, dim, label_smoothing, reduction)
-    if not label_smoothing and reduction != "none" and _at_once.applies(input):
+    if not label_smoothing and reduction != "none" and _at_once.applies(input, dim):
         return _at_once.AtOnce.apply(input, target, weight, dim, ignore_index, reduction)
     return _loss_ops.cross_entropy(input, target, weight, dim, ignore_index, label_smoothing, reduction)[0]
 
