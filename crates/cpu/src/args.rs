@@ -11,8 +11,8 @@ use warpfold_core::{Element, Key};
 use super::extrema::greatest;
 use super::kernel::Kernel;
 use super::panel::{Panel, TILE};
-use super::policy::{FEW_DENSE_COLUMNS, MOST_ROWS, PANEL, SHORT_BYTES};
-use super::search::{SEARCH, find, first_final, place};
+use super::policy::{AHEAD, FEW_DENSE_COLUMNS, MOST_ROWS, PANEL, SHORT_BYTES};
+use super::search::{SEARCH, SOME, find, first_final, place};
 use super::simd::{fold_lanes, prefetch, vectorize};
 use super::stretches::{first_stretch, most};
 
@@ -109,6 +109,10 @@ impl<T: Element> Kernel for ArgScan<T> {
                     // Where a row had such a key, the next one is likely to have one among its first pieces.
                     let mut ends = false;
                     for (row, out) in x.chunks_exact(len).zip(out) {
+                        if ends {
+                            // The first piece alone: the CPU, which sees no stream, waited for it.
+                            prefetch(row.as_ptr().wrapping_byte_add(AHEAD), SOME);
+                        }
                         let node = match first_final(&self.0, if ends { row } else { &[] }) {
                             Some(index) => ArgNode { key: T::Key::MAX, index: index as u64 },
                             None => scan(&self.0, row, 0, None),

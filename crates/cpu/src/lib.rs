@@ -46,6 +46,8 @@ pub mod zip;
 
 #[cfg(feature = "reductions")]
 mod bound;
+#[cfg(target_arch = "x86_64")]
+mod decks;
 #[cfg(feature = "reductions")]
 mod describe;
 #[cfg(feature = "reductions")]

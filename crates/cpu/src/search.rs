@@ -12,7 +12,7 @@ pub(super) const SEARCH: usize = 64;
 const PIECES: usize = 4;
 
 /// Elements that are searched at a time where there are fewer.
-const SOME: usize = 16;
+pub(super) const SOME: usize = 16;
 
 /// The first place of a key, or `K::MAX` if no element has the key.
 #[inline(always)]

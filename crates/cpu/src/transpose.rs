@@ -1,14 +1,18 @@
 //! The transposition of short rows: many rows of a few elements become a few rows of many.
 
 use std::mem::MaybeUninit;
+#[cfg(target_arch = "x86_64")]
+use std::ops::Range;
 
+#[cfg(target_arch = "x86_64")]
+use super::decks::Decks;
 use super::moves::{by_number, by_size, copy_run};
 #[cfg(target_arch = "x86_64")]
 use super::policy::ROWS_AHEAD;
 use super::policy::{AHEAD, LINES};
 #[cfg(target_arch = "x86_64")]
 use super::simd::inlined;
-use super::simd::{array, at_level, prefetch};
+use super::simd::{Simd, array, at_level, prefetch};
 
 /// Rows of elements.
 #[derive(Clone, Copy)]
@@ -59,7 +63,7 @@ unsafe fn take_apart_bytes(x: *const MaybeUninit<u8>, rows: Rows, to: *mut Maybe
             // rows of 20 elements take 1.26 us, and 1.60 us as integers (AVX2).
             4 if whole => take_apart_typed::<f32>(x.cast(), n, columns, step, to.cast(), pitch),
             8 if whole => take_apart_typed::<f64>(x.cast(), n, columns, step, to.cast(), pitch),
-            _ => by_size!(bytes, T => any::<T>(x.cast(), n, columns, step, to.cast(), pitch), else {
+            _ => by_size!(bytes, T => any::<T>(Simd::Baseline, x.cast(), n, columns, step, to.cast(), pitch), else {
                 // Some columns at a time, so that the lines of all of them stay in the cache.
                 for first in (0..columns).step_by(LINES) {
                     for row in 0..n {
@@ -82,8 +86,8 @@ const LINE_BYTES: usize = 64;
 /// The fewest columns that are transposed in square blocks, of elements of 1, 2, 4 and 8 bytes. Fewer are left to the
 /// compiler. A Xeon with AVX-512, ns of an element by the compiler and in blocks: u16, rows of 3 0.052, 0.063; of 4
 /// 0.063, 0.047; of 7 0.243, 0.058; u8, of 4 0.035, 0.044; of 7 0.170, 0.045; f32, of 4 0.107, 0.122; of 7 0.301,
-/// 0.133.
-const LEAST_BLOCKS: [usize; 4] = if cfg!(target_arch = "x86_64") { [5, 4, 5, 9] } else { [9; 4] };
+/// 0.133. An EPYC with AVX-512, f64, of 4 0.270, 0.165; of 7 0.397, 0.182.
+const LEAST_BLOCKS: [usize; 4] = if cfg!(target_arch = "x86_64") { [5, 4, 5, 3] } else { [9; 4] };
 
 /// [`take_apart`] of elements of one type.
 ///
@@ -118,11 +122,11 @@ unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, step:
         // SAFETY: the caller vouches for `n * columns` elements on either side.
         |level| unsafe {
             if !level.has_few() {
-                return blocks(x, n, columns, step, to, pitch);
+                return blocks(level, x, n, columns, step, to, pitch);
             }
             if pitch == n && n * size_of::<T>() < 16 {
                 return by_number!(n, N in [2 3 4 5 6 7] => woven::<T, N>(x, columns, step, to), else {
-                    any(x, n, columns, step, to, pitch);
+                    any(level, x, n, columns, step, to, pitch);
                 });
             }
             let few = if step == columns { columns } else { 0 };
@@ -131,9 +135,9 @@ unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, step:
                 C in [2 3 4 5 6 7 8] => if C < LEAST_BLOCKS[size_of::<T>().ilog2() as usize] {
                     fixed::<T, C>(x, n, to, pitch);
                 } else {
-                    blocks(x, n, C, C, to, pitch);
+                    blocks(level, x, n, C, C, to, pitch);
                 },
-                else blocks(x, n, columns, step, to, pitch)
+                else blocks(level, x, n, columns, step, to, pitch)
             );
         },
     );
@@ -162,7 +166,7 @@ unsafe fn woven<T: Copy, const N: usize>(x: *const T, columns: usize, step: usiz
 
 /// [`take_apart`] of any number of columns: a few elements of one column after the other.
 #[inline(always)]
-unsafe fn any<T: Copy>(x: *const T, n: usize, columns: usize, step: usize, to: *mut T, pitch: usize) {
+unsafe fn any<T: Copy>(_: Simd, x: *const T, n: usize, columns: usize, step: usize, to: *mut T, pitch: usize) {
     const LINE: usize = 16;
     let mut i = 0;
     while i + LINE <= n {
@@ -188,36 +192,30 @@ unsafe fn any<T: Copy>(x: *const T, n: usize, columns: usize, step: usize, to: *
     }
 }
 
-/// [`take_apart`] of any number of columns, in square blocks that are transposed in registers: as many elements of as
-/// many rows as a vector of 16 bytes holds. To transpose 2^k rows is to shuffle them k times as a deck of cards: the
-/// rows of the first half take turns with those of the second, and so do their elements.
+/// [`take_apart`] of any number of columns, in blocks that are transposed in registers: as many elements of each row as
+/// 16 bytes hold, of as many rows, or, with wider vectors, of two or four times as many. To transpose 2^k rows is to
+/// shuffle them k times as a deck of cards: the rows of the first half take turns with those of the second, and so do
+/// their elements. Each 16 bytes of a wider vector are a deck of their own, of the rows that follow.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn blocks<T: Copy>(x: *const T, n: usize, columns: usize, step: usize, to: *mut T, pitch: usize) {
+unsafe fn blocks<T: Copy>(level: Simd, x: *const T, n: usize, columns: usize, step: usize, to: *mut T, pitch: usize) {
     use std::arch::x86_64::*;
 
-    /// The elements of two vectors in turn.
-    #[inline(always)]
-    fn zip<T>(a: __m128i, b: __m128i) -> [__m128i; 2] {
-        // SAFETY: every x86-64 CPU has SSE2.
-        unsafe {
-            match size_of::<T>() {
-                1 => [_mm_unpacklo_epi8(a, b), _mm_unpackhi_epi8(a, b)],
-                2 => [_mm_unpacklo_epi16(a, b), _mm_unpackhi_epi16(a, b)],
-                4 => [_mm_unpacklo_epi32(a, b), _mm_unpackhi_epi32(a, b)],
-                _ => [_mm_unpacklo_epi64(a, b), _mm_unpackhi_epi64(a, b)],
-            }
-        }
-    }
-
-    /// Transposes whole blocks of `$b` rows. Indices are written out, so that a block stays in registers.
+    /// Transposes whole blocks of `$b` columns. Indices are written out, so that a block stays in registers.
     macro_rules! square {
         ($name:ident, $b:literal, $stages:literal: $($low:literal)* / $($high:literal)*) => {
             #[inline(always)]
-            unsafe fn $name<T: Copy>(x: *const T, n: usize, columns: usize, step: usize, to: *mut T, pitch: usize) {
+            unsafe fn $name<T: Copy, V: Decks>(
+                x: *const T,
+                rows: Range<usize>,
+                columns: usize,
+                step: usize,
+                to: *mut T,
+                pitch: usize,
+                n: usize,
+            ) {
                 const B: usize = $b;
-                /// Blocks below one another that fill a cache line of each column.
-                const LINE: usize = LINE_BYTES / 16;
+                let high = V::DECKS * B;
                 // The block of the rows from `i` on that begins in column c.
                 let block = inlined(
                     #[inline(always)]
@@ -225,32 +223,33 @@ unsafe fn blocks<T: Copy>(x: *const T, n: usize, columns: usize, step: usize, to
                     let rows = x.wrapping_add(i * step);
                     if step == columns {
                         // A block's share of later rows.
-                        prefetch(rows.wrapping_byte_add(AHEAD).wrapping_add(c * B), B * B);
+                        prefetch(rows.wrapping_byte_add(AHEAD).wrapping_add(c * high), high * B);
                     } else if (c * size_of::<T>()).is_multiple_of(LINE_BYTES) {
-                        for row in ROWS_AHEAD.max(LINE * B)..ROWS_AHEAD.max(LINE * B) + B {
+                        let ahead = ROWS_AHEAD.max(LINE_BYTES / size_of::<T>());
+                        for row in ahead..ahead + high {
                             prefetch(rows.wrapping_add(row * step + c), 1);
                         }
                     }
                     let end = (n - 1 - i) * step + columns;
                     let some = B.min(columns - c);
-                    // SAFETY: rows `i..i + B` are among the `n`. The block reads B elements of each of them, which lie
-                    // before the end of all rows, as is checked; elements past the row's end are not written.
+                    // SAFETY: rows `i..i + high` are among the `n`. The block reads B elements of each of them, which
+                    // lie before the end of all rows, as is checked; elements past the row's end are not written.
                     unsafe {
-                        if (B - 1) * step + c + B > end {
-                            for (row, c) in (0..B).flat_map(|row| (c..c + some).map(move |c| (row, c))) {
+                        if (high - 1) * step + c + B > end {
+                            for (row, c) in (0..high).flat_map(|row| (c..c + some).map(move |c| (row, c))) {
                                 let x = rows.add(row * step + c).read_unaligned();
                                 to.add(c * pitch + i + row).write_unaligned(x);
                             }
                             return;
                         }
                         let (x, to) = (rows.add(c), to.add(c * pitch + i));
-                        let load = |row: usize| _mm_loadu_si128(x.add(row * step).cast());
+                        let load = |row: usize| V::load(x.add(row * step).cast(), B * step * size_of::<T>());
                         let mut block = [$(load($low),)* $(load($high),)*];
                         for _ in 0..$stages {
-                            let turns = [$(zip::<T>(block[$low], block[$low + B / 2]),)*];
+                            let turns = [$(V::zip::<T>(block[$low], block[$low + B / 2]),)*];
                             block = *turns.as_flattened().first_chunk::<B>().expect("B vectors");
                         }
-                        let store = |c: usize| _mm_storeu_si128(to.add(c * pitch).cast(), block[c]);
+                        let store = |c: usize| V::store(block[c], to.add(c * pitch).cast());
                         if some == B {
                             $(store($low);)*
                             $(store($high);)*
@@ -264,26 +263,28 @@ unsafe fn blocks<T: Copy>(x: *const T, n: usize, columns: usize, step: usize, to
                         }
                     }
                 });
-                let mut next = 0;
-                // Not of few columns, nor of rows that compete for one cache set.
+                let Range { start: mut next, end } = rows;
+                // Blocks below one another fill a cache line of each column: not of few columns, nor of rows that
+                // compete for one cache set.
+                let line = LINE_BYTES / 16 / V::DECKS * high;
                 let (row, apart) = (columns * size_of::<T>(), step * size_of::<T>());
                 if row >= 2 * LINE_BYTES && !apart.is_multiple_of(1024) {
-                    while next + LINE * B <= n {
+                    while next + line <= end {
                         for c in (0..columns).step_by(B) {
-                            for line in 0..LINE {
-                                block((next + line * B, c));
+                            for below in (0..line).step_by(high) {
+                                block((next + below, c));
                             }
                         }
-                        next += LINE * B;
+                        next += line;
                     }
                 }
-                while next < n {
+                while next < end {
                     // The last rows may have been in the block before.
-                    let i = next.min(n - B);
+                    let i = next.min(end - high);
                     for c in (0..columns).step_by(B) {
                         block((i, c));
                     }
-                    next += B;
+                    next += high;
                 }
             }
         };
@@ -293,14 +294,30 @@ unsafe fn blocks<T: Copy>(x: *const T, n: usize, columns: usize, step: usize, to
     square!(of_four, 4, 2: 0 1 / 2 3);
     square!(of_two, 2, 1: 0 / 1);
 
-    // SAFETY: the caller vouches for all rows and columns; a block is no higher than there are rows.
+    // SAFETY: the caller vouches for all rows and columns, and code compiled for a level runs only where the CPU has
+    // the level's instructions; a block is no higher than there are rows.
     unsafe {
-        match size_of::<T>() {
-            1 if n >= 16 => of_sixteen(x, n, columns, step, to, pitch),
-            2 if n >= 8 => of_eight(x, n, columns, step, to, pitch),
-            4 if n >= 4 => of_four(x, n, columns, step, to, pitch),
-            8 if n >= 2 => of_two(x, n, columns, step, to, pitch),
-            _ => any(x, n, columns, step, to, pitch),
+        match (size_of::<T>(), level) {
+            (1, _) if n >= 16 => of_sixteen::<T, __m128i>(x, 0..n, columns, step, to, pitch, n),
+            (2, _) if n >= 8 => of_eight::<T, __m128i>(x, 0..n, columns, step, to, pitch, n),
+            (4, _) if n >= 4 => of_four::<T, __m128i>(x, 0..n, columns, step, to, pitch, n),
+            (8, _) if n >= 2 => {
+                // Of so small decks, several abreast. ns of an element of 144 columns in the cache, and from memory:
+                // one deck 0.57, 0.78; two 0.33, 0.54; four 0.21, 0.50. Of 4 bytes 0.19, 0.35; 0.13, 0.28; 0.11, 0.28,
+                // but of 50 columns from memory 0.23; 0.25; 0.30, and smaller elements gain less.
+                let whole = match level {
+                    Simd::Avx512 => n / 8 * 8,
+                    Simd::Avx2 => n / 4 * 4,
+                    Simd::Baseline => 0,
+                };
+                match level {
+                    Simd::Avx512 => of_two::<T, __m512i>(x, 0..whole, columns, step, to, pitch, n),
+                    Simd::Avx2 => of_two::<T, __m256i>(x, 0..whole, columns, step, to, pitch, n),
+                    Simd::Baseline => {}
+                }
+                of_two::<T, __m128i>(x, whole..n, columns, step, to, pitch, n);
+            }
+            _ => any(level, x, n, columns, step, to, pitch),
         }
     }
 }
