@@ -103,7 +103,7 @@ pub fn floats(r: &mut Random, dtype: DType, shape: &[usize], plain: bool) -> Str
 /// A shape, and the axes of its rows.
 pub fn problem(r: &mut Random, dtype: DType) -> (Vec<usize>, Vec<isize>) {
     let line = 16 / dtype.size();
-    let len = match r.below(9) {
+    let len = match r.below(10) {
         0 => 1 + r.below(2 * line),
         1 => line * (1 + r.below(40)),
         2 => 1 + r.below(128 * line),
@@ -113,6 +113,8 @@ pub fn problem(r: &mut Random, dtype: DType) -> (Vec<usize>, Vec<isize>) {
         // Hidden sizes, and others of some quarters of a warp's chunk, of which warps have parts of two rows.
         6 => [128, 1536, 2880, 1280][r.below(4)],
         7 => 32 * line * (3 + r.below(12)) - [0, 0, 0, 1, line, 3 * line][r.below(6)],
+        // More than a block holds, which it reads in turns.
+        8 => (1 + r.below(3)) * 512 * line + [0, 1, line - 1, r.below(1024 * line)][r.below(4)],
         _ => r.below(4),
     };
     let rows = 1 + r.below([40, 8, 5][(len > 100) as usize + (len > 1000) as usize]);

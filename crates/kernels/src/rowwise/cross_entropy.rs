@@ -90,6 +90,7 @@ where
 {
     const NOTED: bool = true;
     const COMMON: bool = Self::BRIEF;
+    const LINED: bool = true;
     type Source = X;
     type Kept = [X::Value; MOST];
     type Level = Exponents<X::Value>;
@@ -167,7 +168,8 @@ where
             #[inline(always)]
             |at| fetch(s, array(at), 0, X::Value::ZERO),
         );
-        scale == used
+        // A zero may have either sign.
+        scale == used && scale != X::Value::ZERO
     }
 
     #[inline(always)]
@@ -210,13 +212,10 @@ where
 
     #[inline(always)]
     fn is_common(&self, kept: Self::Kept, ((_, _), ((_, (_, factor)), class)): Self::Stat, at: At) -> bool {
-        let per = X::Bits::PER;
-        let (mut common, mut i) = (factor != X::Value::ZERO && class.wrapping_sub(at.first) >= per as u64, 0);
-        while i < per {
-            common &= kept[i as usize].is_ordinary() || i >= at.count;
-            i += 1;
-        }
-        common
+        // Where a row ends within a pack, what follows is not ordinary. Packs that it does not have are left alone.
+        let is_own = class.wrapping_sub(at.first) < X::Bits::PER as u64;
+        let fine = Softmaxes::<X, true, false>::all(&kept, |x| x.is_ordinary());
+        at.count == 0 || (fine && !is_own && factor != X::Value::ZERO)
     }
 
     #[inline(always)]

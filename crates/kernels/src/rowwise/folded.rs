@@ -96,7 +96,7 @@ where
                 ..base
             }
         };
-        let packs = call.packs::<S, _, NormGradients<X, K, SUMS>, _, STEPS>(s, op.blank(), spread, place);
+        let packs = call.packs::<S, _, NormGradients<X, K, SUMS>, _, STEPS>(s, op.blank(), spread, false, place);
         let held = op.hold(s, &packs);
         // A lane finds what follows from one row, and all lanes of its group get it.
         let step = lane % STEPS as u32;

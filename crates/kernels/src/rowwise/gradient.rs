@@ -30,6 +30,7 @@ where
     type Stat = X::Value;
     type Ready = [u32; 0];
     const SECOND: bool = true;
+    const LINED: bool = true;
     const PLAIN: bool = true;
 
     #[inline(always)]

@@ -72,13 +72,25 @@ impl Rowwise {
         (self.at.output | (self.len * B::SIZE as u64)) & 15 == 0
     }
 
+    /// Elements by which a row begins after a line of 16 bytes, if all its arrays do so alike: without a reduction, it
+    /// can be read and written by lines. None otherwise, and if elements have masks, which are counted from the row's
+    /// first element.
+    #[inline(always)]
+    fn lined<B: Bits>(&self, place: Place, is_second: bool) -> u32 {
+        let (own, size) = (place.output as u32, B::SIZE);
+        let others = (own ^ place.input as u32) | if is_second { own ^ place.second as u32 } else { 0 };
+        if (others & 15) | (own & (size - 1)) | self.masked as u32 == 0 { (own & 15) / size } else { 0 }
+    }
+
     /// A warp's packs of both arrays, or of the only one; `blank` is what stands there for elements that are not.
+    /// Whether packs are `lined`: lines of rows that begin and end anywhere.
     #[inline(always)]
     pub(super) fn packs<S, B, O, P, const N: usize>(
         &self,
         s: &S,
         blank: [B; 2],
         spread: Spread<N>,
+        lined: bool,
         place: P,
     ) -> Packs<P, N>
     where
@@ -88,13 +100,13 @@ impl Rowwise {
         P: Fn(u32) -> Place,
     {
         let ([first, second], at) = (blank, &self.at);
-        let whole = self.len.is_multiple_of(B::PER as u64);
-        let aligned = (at.input | self.along as u64 | self.outer as u64) & 15 == 0;
+        let whole = !lined && self.len.is_multiple_of(B::PER as u64);
+        let aligned = lined || (at.input | self.along as u64 | self.outer as u64) & 15 == 0;
         let w = read(s, spread, at.input.wrapping_add(self.end), [aligned, whole], first, &place);
         if !O::SECOND {
             return Packs { spread, w: [w, [[0; 4]; N]], place };
         }
-        let aligned = (at.second | self.second_along as u64 | self.second_outer as u64) & 15 == 0;
+        let aligned = lined || (at.second | self.second_along as u64 | self.second_outer as u64) & 15 == 0;
         let end = at.second.wrapping_add(self.second_end);
         let second = read(s, spread, end, [aligned, whole], second, |k| place(k).of_second());
         Packs { spread, w: [w, second], place }
@@ -108,7 +120,7 @@ struct Here {
     /// The row's number if it is there, or that of another one.
     row: u64,
     /// The turn.
-    turn: u64,
+    turn: u32,
     /// The place of the block's part.
     to: usize,
 }
@@ -127,9 +139,9 @@ fn found<S: Simt, L: Level>(
 ) -> Option<L::Node> {
     if s.branch(call.phase == TURNS) {
         if s.branch(s.lane() == 0) {
-            put(s, turned, PARTS as u32, here.turn as u32 * WARPS + s.warp(), node);
+            put(s, turned, PARTS as u32, here.turn * WARPS + s.warp(), node);
         }
-        if s.branch(here.turn + 1 < call.turns) {
+        if s.branch(here.turn + 1 < call.turns as u32) {
             return None;
         }
         s.barrier();
@@ -175,10 +187,11 @@ pub(super) fn mapped<S: Simt, O: RowOp, const N: usize>(
     call: &Rowwise,
     held: &Held<O, N>,
     (plain, stats): (bool, impl Fn(u32) -> O::Stat),
+    lined: bool,
     place: impl Fn(u32) -> Place,
 ) {
     let results = map(s, op, Spread::WARP, (held.kept, stats), [plain && !held.wild, held.wild], &place);
-    written::<S, O, N>(s, call, results, place);
+    written::<S, O, N>(s, call, results, lined, place);
 }
 
 /// Writes the results of a warp's packs to where they belong.
@@ -187,10 +200,11 @@ pub(super) fn written<S: Simt, O: RowOp, const N: usize>(
     s: &S,
     call: &Rowwise,
     results: [[u32; 4]; N],
+    lined: bool,
     place: impl Fn(u32) -> Place,
 ) {
-    let aligned_out = call.aligned_out::<Of<O>>();
-    let whole = aligned_out && call.len.is_multiple_of(Of::<O>::PER as u64);
+    let aligned_out = lined || call.aligned_out::<Of<O>>();
+    let whole = !lined && aligned_out && call.len.is_multiple_of(Of::<O>::PER as u64);
     write::<S, Of<O>, N>(s, Spread::WARP, [aligned_out, whole], results, place);
 }
 
@@ -231,19 +245,41 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         op.note(s, stat, number);
     }
     let is_mapped = call.at.output != 0 && call.phase != REDUCE;
-    // A row that its block reads in turns is read once more, unless it is known already.
-    let all = if is_mapped && call.phase == TURNS && !is_found { 2 * call.turns } else { call.turns };
-    let turn = |step: u64| if step < call.turns { step } else { 2 * call.turns - 1 - step };
-    let place = |step: u64| call.place::<Of<O>>(number, first + turn(step) * under + s.warp() as u64 * chunk, chunk);
-    let read = |step: u64| {
+    // A row that its block reads in turns is read once more, backwards and by lines, unless it is known already.
+    let turns = call.turns as u32;
+    let (mut step, mut all, mut shift) = (0, turns, 0);
+    if is_mapped && call.phase == TURNS {
+        let again = if O::LINED {
+            shift = call.lined::<Of<O>>(call.place::<Of<O>>(number, 0, 1), O::SECOND);
+            (call.len + shift as u64).div_ceil(under) as u32
+        } else {
+            turns
+        };
+        step = if is_found { turns } else { 0 };
+        all = turns + again;
+    }
+    let turn = |step: u32| if step < turns { step } else { all - 1 - step };
+    let lined = |step: u32| O::LINED && step >= turns && shift > 0;
+    let place = |step: u32| {
+        let at = first + turn(step) as u64 * under + s.warp() as u64 * chunk;
+        if !O::LINED {
+            return call.place::<Of<O>>(number, at, chunk);
+        }
+        let shift = if step < turns { 0 } else { shift };
+        // The row's first line begins before the row.
+        let before = if at == 0 { shift } else { 0 };
+        let from = at - (shift - before) as u64;
+        call.place::<Of<O>>(number, from, chunk - before as u64).moved::<Of<O>>(before)
+    };
+    let read = |step: u32| {
         let place = place(step);
-        call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, |_| place).w
+        call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, lined(step), |_| place).w
     };
     // Where registers have room, the packs of the next turn are on their way while those of one are computed.
     let has_room = N <= AHEAD;
-    let (mut step, mut ahead) = (0, [[[0; 4]; N]; 2]);
+    let mut ahead = [[[0; 4]; N]; 2];
     if has_room {
-        ahead = read(0);
+        ahead = read(step);
     }
     while s.again(step < all) {
         here.turn = turn(step);
@@ -272,7 +308,7 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
                 op.note(s, stat, number);
             }
         } else if s.branch(is_mapped) {
-            mapped(s, &op, call, &held, (op.is_plain(stat), |_| stat), |_| place);
+            mapped(s, &op, call, &held, (op.is_plain(stat), |_| stat), lined(step), |_| place);
         }
         step += 1;
     }
@@ -290,7 +326,7 @@ pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let number = |k: u32| first + spread.row(k, lane) as u64;
     let place = |k: u32| call.place::<Of<O>>(number(k), 0, u32::MAX as u64);
     let aligned_out = call.aligned_out::<Of<O>>();
-    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), spread, place);
+    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), spread, false, place);
     let held = op.hold(s, &packs);
     // A lane finds what follows from the row of one step, and all lanes of its group get it.
     let step = lane % N as u32;

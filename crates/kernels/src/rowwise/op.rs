@@ -66,6 +66,8 @@ pub trait RowOp: Copy {
     const NOTED: bool = false;
     /// Whether packs differ in whether [`RowOp::is_common`] is true.
     const COMMON: bool = false;
+    /// Whether results follow from elements at any address: there are no weights, which come by packs of a row.
+    const LINED: bool = false;
     /// Whether every row is one of those of which [`RowOp::is_plain`] is true.
     const PLAIN: bool = false;
     /// Whether elements are kept as they were read.

@@ -166,7 +166,7 @@ where
 
     /// Whether `each` is true of all elements of a pack.
     #[inline(always)]
-    fn all(x: &[X::Value; MOST], each: impl Fn(X::Value) -> bool) -> bool {
+    pub fn all(x: &[X::Value; MOST], each: impl Fn(X::Value) -> bool) -> bool {
         let (mut all, mut i) = (true, 0);
         while i < X::Bits::PER as usize {
             all &= each(x[i]);
@@ -180,6 +180,7 @@ impl<X, const LOG: bool, const SCALED: bool> RowOp for Softmaxes<X, LOG, SCALED>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
+    const LINED: bool = true;
     type Source = X;
     type Level = Exponents<X::Value>;
     type Then = Sums<X::Value>;

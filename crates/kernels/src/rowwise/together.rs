@@ -95,7 +95,7 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let at = call.of_warp(s.warp());
     let places = call.of_quarters::<S, Of<O>>(s, first, &at, each);
     let place = |k: u32| if k < at.of_row * steps { places[0] } else { places[1] };
-    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, place);
+    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, false, place);
     let mut held = op.hold(s, &packs);
     // A group of lanes finds what follows from one row; groups without one do as the first.
     let group = lane >> call.lanes;
@@ -133,7 +133,7 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
                 #[inline(always)]
                 |k| op.map_ready(s, ready[k], of_step(stat, k)),
             );
-            written::<S, O, N>(s, call, results, place);
+            written::<S, O, N>(s, call, results, false, place);
         }
     }
     let is_noting = s.warp() == 0 && group < call.together && lane == group << call.lanes;
@@ -142,6 +142,6 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     }
     if !O::TWICE && s.branch(call.at.output != 0) {
         let plain = O::PLAIN || s.all(ALL, op.is_plain(stat));
-        mapped(s, &op, call, &held, (plain, |k: u32| of_step(stat, k as usize)), place);
+        mapped(s, &op, call, &held, (plain, |k: u32| of_step(stat, k as usize)), false, place);
     }
 }

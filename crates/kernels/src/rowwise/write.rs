@@ -80,13 +80,14 @@ fn edges<S: Simt, B: Bits, const N: usize>(s: &S, spread: Spread<N>, w: &[[u32; 
         let place = place(k);
         let from = spread.pack(k, lane) * B::PER;
         // Elements up to the first whole line, and up to the end of the last.
-        let head = place.before + ((16 - (place.output as u32 & 15)) % 16 / B::SIZE).min(place.valid - place.before);
+        let begin = (place.output as u32).wrapping_add(place.before * B::SIZE);
+        let head = place.before + ((16 - (begin & 15)) % 16 / B::SIZE).min(place.valid - place.before);
         let body = head + (place.valid - head) / B::PER * B::PER;
         if s.branch(from < head || (from + B::PER > body && from < place.valid)) {
             let (own, output, mut i) = (pick(*w, k), array::<B>(place.output), 0);
             while i < B::PER {
                 let at = from + i;
-                if s.branch(at < head || (at >= body && at < place.valid)) {
+                if s.branch((at >= place.before && at < head) || (at >= body && at < place.valid)) {
                     s.store(output, at as usize, B::nth(&own, i as usize));
                 }
                 i += 1;
