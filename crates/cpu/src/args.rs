@@ -107,11 +107,11 @@ impl<T: Element> Kernel for ArgScan<T> {
                 SEARCH => one_piece(&self.0, x, out),
                 _ => {
                     // Where a row had such a key, the next one is likely to have one among its first pieces.
-                    let mut ends = false;
+                    let (mut ends, ahead) = (false, AHEAD.div_ceil(len * size_of::<T>()) * len);
                     for (row, out) in x.chunks_exact(len).zip(out) {
                         if ends {
-                            // The first piece alone: the CPU, which sees no stream, waited for it.
-                            prefetch(row.as_ptr().wrapping_byte_add(AHEAD), SOME);
+                            // The first piece of a later row: the CPU, which sees no stream, waited for it.
+                            prefetch(row.as_ptr().wrapping_add(ahead), SOME);
                         }
                         let node = match first_final(&self.0, if ends { row } else { &[] }) {
                             Some(index) => ArgNode { key: T::Key::MAX, index: index as u64 },

@@ -2,9 +2,10 @@
 //! which a warp has several. The third is [`super::together`].
 //!
 //! Idea: in `longer` a block reads a row in turns, and once more, backwards, from the cache: what was read last is most
-//! likely to be there, and results that are written leave first. If such rows are too few for the GPU,
-//! they are reduced in a launch of their own, whose parts a later launch takes. `short` has groups of 8 lanes or more,
-//! whose lanes have 1 to 8 packs of a row; each lane finds what follows from one of its group's rows, and all get it.
+//! likely to be there, and results that are written leave first. The second time needs no tree, so rows that begin
+//! anywhere are read and written by lines of 16 bytes. Rows too few for the GPU are reduced in a launch of their own,
+//! whose parts a later launch takes. `short` has groups of 8 lanes or more, whose lanes have 1 to 8 packs of a row;
+//! each lane finds what follows from one of its group's rows, and all get it.
 //! Bottleneck: memory.
 
 use super::level::{Level, of_chunk, part, parts, pick, warps};
@@ -72,14 +73,14 @@ impl Rowwise {
         (self.at.output | (self.len * B::SIZE as u64)) & 15 == 0
     }
 
-    /// Elements by which a row begins after a line of 16 bytes, if all its arrays do so alike: without a reduction, it
-    /// can be read and written by lines. None otherwise, and if elements have masks, which are counted from the row's
-    /// first element.
+    /// Elements by which all arrays of a row begin after a line of 16 bytes: what needs no tree goes by lines there.
+    /// None if they differ, if there are masks, counted from the first element, and if all rows are lines anyway.
     #[inline(always)]
-    fn lined<B: Bits>(&self, place: Place, is_second: bool) -> u32 {
+    fn lined<B: Bits>(&self, place: Place, is_second: bool) -> Option<u32> {
         let (own, size) = (place.output as u32, B::SIZE);
         let others = (own ^ place.input as u32) | if is_second { own ^ place.second as u32 } else { 0 };
-        if (others & 15) | (own & (size - 1)) | self.masked as u32 == 0 { (own & 15) / size } else { 0 }
+        let alike = (others & 15) | (own & (size - 1)) | self.masked as u32 == 0;
+        (alike && !self.aligned_out::<B>()).then_some((own & 15) / size)
     }
 
     /// A warp's packs of both arrays, or of the only one; `blank` is what stands there for elements that are not.
@@ -247,11 +248,11 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let is_mapped = call.at.output != 0 && call.phase != REDUCE;
     // A row that its block reads in turns is read once more, backwards and by lines, unless it is known already.
     let turns = call.turns as u32;
-    let (mut step, mut all, mut shift) = (0, turns, 0);
+    let (mut step, mut all, mut by_lines) = (0, turns, None);
     if is_mapped && call.phase == TURNS {
         let again = if O::LINED {
-            shift = call.lined::<Of<O>>(call.place::<Of<O>>(number, 0, 1), O::SECOND);
-            (call.len + shift as u64).div_ceil(under) as u32
+            by_lines = call.lined::<Of<O>>(call.place::<Of<O>>(number, 0, 1), O::SECOND);
+            (call.len + by_lines.unwrap_or(0) as u64).div_ceil(under) as u32
         } else {
             turns
         };
@@ -259,13 +260,13 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         all = turns + again;
     }
     let turn = |step: u32| if step < turns { step } else { all - 1 - step };
-    let lined = |step: u32| O::LINED && step >= turns && shift > 0;
+    let lined = |step: u32| O::LINED && step >= turns && by_lines.is_some();
     let place = |step: u32| {
         let at = first + turn(step) as u64 * under + s.warp() as u64 * chunk;
         if !O::LINED {
             return call.place::<Of<O>>(number, at, chunk);
         }
-        let shift = if step < turns { 0 } else { shift };
+        let shift = if step < turns { 0 } else { by_lines.unwrap_or(0) };
         // The row's first line begins before the row.
         let before = if at == 0 { shift } else { 0 };
         let from = at - (shift - before) as u64;
