@@ -10,6 +10,8 @@ pub const LONG_BLOCK: usize = 1 << 16;
 
 /// The first elements of an output, which may decide the result: a NaN among them.
 pub const FIRST: usize = 256;
+/// Rows from a row that ends early to the row whose first elements are prefetched.
+pub const EARLY: usize = 8;
 /// The fewest elements of an output whose first ones are looked at before any other: a sixteenth of the work at most.
 pub const LEAST_DECIDED: usize = 16 * FIRST;
 /// The most outputs whose first elements are looked at on the calling thread alone.

@@ -80,8 +80,7 @@ unsafe fn take_apart_bytes(x: *const MaybeUninit<u8>, rows: Rows, to: *mut Maybe
 }
 
 /// Bytes of a cache line.
-#[cfg(target_arch = "x86_64")]
-const LINE_BYTES: usize = 64;
+pub const LINE_BYTES: usize = 64;
 
 /// The fewest columns that are transposed in square blocks, of elements of 1, 2, 4 and 8 bytes. Fewer are left to the
 /// compiler. A Xeon with AVX-512, ns of an element by the compiler and in blocks: u16, rows of 3 0.052, 0.063; of 4

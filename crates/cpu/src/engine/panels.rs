@@ -25,6 +25,8 @@ pub struct Room {
     columns: Items,
     /// Rows, transposed.
     pub apart: Items,
+    /// Whether the row before had a final node.
+    pub ends: bool,
 }
 
 impl Room {
@@ -36,6 +38,7 @@ impl Room {
             dense: Nodes::new(node),
             columns: Items::new(),
             apart: Items::new(),
+            ends: false,
         }
     }
 }

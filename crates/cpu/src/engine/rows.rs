@@ -11,8 +11,9 @@ use super::panels::Room;
 use crate::loops::{ALIGN, Item, Loops, Node, Value};
 use crate::moves::{TILE, copy, copy_lines};
 use crate::output::Output;
-use crate::policy::{ALONE, BLOCK, CHUNK, FIRST, LEAST_DECIDED, LONG_BLOCK, LONG_RUN, MOST_DECIDED, ROWS_ITEMS};
-use crate::transpose::{Rows, take_apart};
+use crate::policy::{ALONE, BLOCK, CHUNK, EARLY, FIRST, LEAST_DECIDED, LONG_BLOCK, LONG_RUN, MOST_DECIDED, ROWS_ITEMS};
+use crate::simd::prefetch;
+use crate::transpose::{LINE_BYTES, Rows, take_apart};
 
 /// The workspace of a task.
 pub struct Scratch {
@@ -150,14 +151,37 @@ impl Work<'_> {
     unsafe fn few_rows(&self, from: usize, to: usize, out: &Output<Value>) {
         let (mut items, mut nodes) = (Items::new(), Nodes::new(self.facts.node));
         let mut walk = Walk::new(&self.problem.kept, self.base, from);
+        let (mut ends, count) = (false, self.problem.count);
+        let step = self.problem.kept.last().map_or(0, |lane| lane.x);
         for _ in from..to {
-            // SAFETY: these elements lie within what the caller vouches for.
+            let x = walk.at().x.cast::<Item>();
+            let is_run = self.reads_in_place() && x.addr().is_multiple_of(self.facts.align);
+            // SAFETY: these elements lie within what the caller vouches for, in place if it is a run.
             unsafe {
-                self.chunk(walk.at(), 0, self.problem.count, &mut items, &mut nodes);
-                self.finish(out, walk.out(), nodes.first(), 1, self.problem.count);
+                if ends && is_run {
+                    nodes.clear();
+                    nodes.write(1, |to| ends = self.ends_early(x, step, count, to));
+                } else {
+                    ends = false;
+                }
+                if !ends {
+                    ends = self.chunk(walk.at(), 0, count, &mut items, &mut nodes);
+                }
+                self.finish(out, walk.out(), nodes.first(), 1, count);
             }
             walk.advance();
         }
+    }
+
+    /// Looks among the first elements of a row for one that decides it, and writes its node if there is one. Where a
+    /// row has ended early, the next one is likely to. Rows are `step` bytes apart.
+    ///
+    /// # Safety
+    /// `len` elements are readable at `x`, aligned, and `to` has room for a node.
+    unsafe fn ends_early(&self, x: *const Item, step: isize, len: usize, to: *mut Node) -> bool {
+        prefetch(x.wrapping_byte_offset(EARLY as isize * step).cast::<u8>(), 2 * LINE_BYTES);
+        // SAFETY: the caller vouches for the elements and for the room.
+        unsafe { self.kernel.ends(x, 0, FIRST.min(len), 1, to) }
     }
 
     /// Outputs `from..to`, a block of rows at a time.
@@ -194,9 +218,14 @@ impl Work<'_> {
         // many elements, all of which `take_apart` writes.
         unsafe {
             if len >= ALONE {
+                let step = len * self.facts.item;
                 for i in 0..n {
-                    let x = x.wrapping_byte_add(i * len * self.facts.item);
-                    self.kernel.block(std::ptr::null(), x, len, 0, to.byte_add(i * self.facts.node));
+                    let (x, to) = (x.wrapping_byte_add(i * step), to.byte_add(i * self.facts.node));
+                    if room.ends && self.ends_early(x, step as isize, len, to) {
+                        continue;
+                    }
+                    self.kernel.block(std::ptr::null(), x, len, 0, to);
+                    room.ends = self.facts.ends && self.kernel.is_final(to);
                 }
                 return;
             }

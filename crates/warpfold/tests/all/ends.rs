@@ -79,6 +79,31 @@ fn what_nothing_beats_ends_a_search() {
     ends::<f64>(r);
 }
 
+/// A row after one that ended early is searched for such an end first, which it may have late, or not at all.
+#[test]
+fn rows_after_a_row_that_ended_early_have_their_own_ends() {
+    fn of<T: Value>(r: &mut Random) {
+        for len in [20, 50, 200, 257, 300, 1500, 2048, 2049, 5000] {
+            let rows = 20 + r.below(60);
+            let mut x: Vec<T> = (0..rows * len).map(|_| T::from_cast(Cast::Signed(1 + r.below(9) as i64))).collect();
+            for row in x.chunks_exact_mut(len) {
+                // Early, anywhere, or nowhere.
+                let within = [len.min(16), len.min(16), len, 0][r.below(4)];
+                if within > 0 {
+                    let (nan, zero) = (T::from_cast(Cast::Float(f64::NAN)), T::from_cast(Cast::Signed(0)));
+                    (row[r.below(within)], row[r.below(within)]) = (zero, nan);
+                }
+            }
+            check(&x, rows, 1 + r.below(3), "ends in turns");
+        }
+    }
+    let r = &mut Random(81);
+    of::<f16>(r);
+    of::<bf16>(r);
+    of::<f32>(r);
+    of::<f64>(r);
+}
+
 #[test]
 fn outputs_of_one_element_are_its_result() {
     let r = &mut Random(78);
