@@ -22,7 +22,7 @@ pub(super) struct Gathered {
 }
 
 /// Host stack per GPU thread; pages that are not touched cost nothing.
-const STACK: usize = 128 << 10;
+const STACK: usize = 1 << 20;
 
 thread_local! {
     /// Stacks that are not in use, for the next block on this OS thread: to map one takes longer than a short kernel.

@@ -48,6 +48,10 @@ impl Block<'_> {
             state.answers[thread] = match ask {
                 Ask::Barrier => 0,
                 Ask::Vote { .. } => ballot,
+                Ask::Words(words) => {
+                    state.warps[warp].words[lane] = words;
+                    0
+                }
                 Ask::Shuffle { way, by, value } => {
                     let source = way.source(lane as u32, by) as usize;
                     match asks[source] {
@@ -67,6 +71,7 @@ impl Block<'_> {
             }
             Ask::Shuffle { .. } => Counters { shuffles: 1, ..Counters::default() },
             Ask::Vote { .. } => Counters { votes: 1, ..Counters::default() },
+            Ask::Words(_) => Counters::default(),
         };
         let active_lanes = u64::from(mask.count_ones());
         state.table.add(site, None, &Counters { requests: 1, active_lanes, ..one });

@@ -49,6 +49,8 @@ pub enum Op {
     Shuffle,
     /// A vote.
     Vote,
+    /// A product of matrices by a warp.
+    Product,
     /// The kernel had returned.
     Return,
 }
@@ -71,6 +73,7 @@ impl Op {
             Op::Barrier => "waits at the block barrier",
             Op::WarpBarrier => "waits at the warp barrier",
             Op::Shuffle => "shuffles",
+            Op::Product => "multiplies matrices",
             Op::Vote => "votes",
             Op::Return => "has returned",
         }

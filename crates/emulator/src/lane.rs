@@ -50,7 +50,7 @@ impl<'a> Lane<'a> {
         self.block.state.borrow().answers[self.thread as usize]
     }
 
-    fn ask(&self, mask: u32, ask: Ask, site: Here) -> u32 {
+    pub(super) fn ask(&self, mask: u32, ask: Ask, site: Here) -> u32 {
         self.wait(Wait::Warp { mask, ask, site })
     }
 
@@ -348,6 +348,11 @@ impl Simt for Lane<'_> {
     fn atomic_or_shared(&self, array: Shared<u32>, index: u32, bits: u32, _: Order) -> u32 {
         let access = access::<u32>(Op::Atomic, Location::caller());
         u32::from_bits(self.local(array.offset(index).address(), access, &|old| Some(old | bits as u128)))
+    }
+
+    #[track_caller]
+    fn multiply_halves(&self, rows: [u32; 2], column: u32, sums: [f32; 4]) -> [f32; 4] {
+        self.halves(rows, column, sums, Location::caller())
     }
 
     #[track_caller]

@@ -47,15 +47,39 @@ pub(super) struct Cell {
     /// Most elements have one, so that takes no memory of its own.
     first: Option<Stamp>,
     others: Vec<Stamp>,
+    /// What the others are.
+    kinds: Kinds,
+}
+
+/// What some accesses are, so that one need not be compared with each of many that it cannot race with.
+#[derive(Clone, Copy, Default)]
+struct Kinds {
+    writes: bool,
+    weak: bool,
+}
+
+impl Kinds {
+    fn add(&mut self, op: Op) {
+        self.writes |= op.writes();
+        self.weak |= !op.is_strong();
+    }
+
+    /// Whether one more access races with none of them, in whatever order they come.
+    fn agree(self, op: Op) -> bool {
+        !(self.writes || op.writes()) || op.is_strong() && !self.weak
+    }
 }
 
 impl Cell {
-    /// One more than a warp: among this many threads a writer finds at least one outside its own warp.
+    /// Others, at most. One more than a warp: among this many threads a writer finds at least one outside its own warp.
     const LIMIT: usize = 33;
 
     /// Records an access and returns an earlier one that it races with. `ordered` says of another thread's access
     /// whether this one comes after it.
     pub(super) fn touch(&mut self, now: Stamp, mut ordered: impl FnMut(&Stamp) -> bool) -> Option<Stamp> {
+        if self.join(now, &mut ordered) {
+            return None;
+        }
         let mut race = None;
         let mut is_kept = |old: &Stamp| {
             if old.launch != now.launch {
@@ -78,14 +102,51 @@ impl Cell {
                 self.first = Some(self.others.remove(0));
             }
         }
-        if self.others.len() + 1 >= Self::LIMIT {
+        if self.others.len() >= Self::LIMIT {
             self.forget(now.thread as usize % Self::LIMIT);
         }
         match self.first {
             None => self.first = Some(now),
             Some(_) => self.others.push(now),
         }
+        self.kinds = Kinds::default();
+        self.others.iter().for_each(|other| self.kinds.add(other.op));
         race
+    }
+
+    /// Records an access that races with none and after which all are kept that are not its own thread's: many threads
+    /// read an element, or add to it. Whether it is one.
+    fn join(&mut self, now: Stamp, ordered: &mut impl FnMut(&Stamp) -> bool) -> bool {
+        let Some(first) = self.first.filter(|first| first.launch == now.launch && !self.others.is_empty()) else {
+            return false;
+        };
+        let is_own = |old: &Stamp| old.block == now.block && old.thread == now.thread;
+        if !self.kinds.agree(now.op) {
+            return false;
+        }
+        if is_own(&first) && first.op == now.op {
+            self.first = Some(now);
+            return true;
+        }
+        let mut kinds = Kinds::default();
+        kinds.add(first.op);
+        // A read forgets no write that it comes after.
+        let mut is_after = || first.op.writes() && !now.op.writes() && ordered(&first);
+        if (is_own(&first) || !kinds.agree(now.op)) && !is_after() {
+            return false;
+        }
+        let slot = now.thread as usize % Self::LIMIT;
+        let is_at = |at: usize| self.others.get(at).is_some_and(is_own);
+        let at = [slot, slot.wrapping_sub(1)].into_iter().find(|&at| is_at(at));
+        match at.or_else(|| self.others.iter().position(is_own)) {
+            // A write is not forgotten for a read of the same thread: these agree, so both are strong.
+            Some(at) if self.others[at].op == now.op => self.others[at] = now,
+            None if self.others.len() < Self::LIMIT => self.others.push(now),
+            None => self.others[slot] = now,
+            Some(_) => return false,
+        }
+        self.kinds.add(now.op);
+        true
     }
 
     /// Forgets a read, since reads are many and alike; if there is none, the access with this number. The last one

@@ -5,8 +5,9 @@ use super::lane::{Access, Here, Lane, MIDDLE, Update, WINDOW};
 use super::race::Cell;
 use super::requests::Class;
 use super::state::Array;
+use super::wait::Ask;
 use std::collections::BTreeSet;
-use warpfold_simt::{ALL, Pack, Rows, Shared, Simt, Sums};
+use warpfold_simt::{ALL, Pack, Rows, Shared, Simt, Sums, f16_to_f32};
 
 impl Lane<'_> {
     /// Makes the shared array of this number, of so many elements of so many bytes, for the first thread that asks.
@@ -118,6 +119,24 @@ impl Lane<'_> {
         let place = Place { space: Space::Shared, array: name, offset: 0, size: element, length, element };
         let access = Access { op: Op::Read, size: element, site };
         self.fault(state, Kind::Unpublished, &access, place, None);
+    }
+
+    /// `sums` plus a product, as [`Simt::multiply_halves`] says.
+    pub(super) fn halves(&self, rows: [u32; 2], column: u32, mut sums: [f32; 4], site: Here) -> [f32; 4] {
+        self.ask(ALL, Ask::Words([rows[0], rows[1], column]), site);
+        let (i, j) = (self.lane() as usize / 4, self.lane() as usize % 4);
+        let words = self.block.state.borrow().warps[self.thread as usize / 32].words;
+        for k in 0..4 {
+            let of_row = words[4 * i + k];
+            let columns = [0, 1].map(|c| words[4 * (2 * j + c) + k][2]);
+            for (at, sum) in sums.iter_mut().enumerate() {
+                for half in [0, 16] {
+                    let [a, b] = [of_row[at / 2], columns[at % 2]].map(|word| f16_to_f32((word >> half) as u16));
+                    *sum += a * b;
+                }
+            }
+        }
+        sums
     }
 
     /// `sums` plus a product, as [`Simt::multiply_shared`] says.

@@ -51,6 +51,8 @@ pub(super) struct Warp {
     pub(super) acquired: Vec<Vec<Acquired>>,
     pub(super) loops: Vec<Loops>,
     pub(super) requests: Requests,
+    /// Per lane, what it brought to the last product of matrices.
+    pub(super) words: [[u32; 3]; 32],
 }
 
 /// A shared array.
@@ -106,6 +108,7 @@ impl Warp {
             acquired: vec![Vec::new(); 32],
             loops: std::iter::repeat_with(Loops::default).take(32).collect(),
             requests: Requests::default(),
+            words: [[0; 3]; 32],
         }
     }
 

@@ -20,8 +20,16 @@ pub(super) enum Wait {
 #[derive(Clone, Copy)]
 pub(super) enum Ask {
     Barrier,
-    Shuffle { way: Way, by: u32, value: u32 },
-    Vote { vote: bool },
+    Shuffle {
+        way: Way,
+        by: u32,
+        value: u32,
+    },
+    Vote {
+        vote: bool,
+    },
+    /// All lanes get all words: what a product of matrices needs.
+    Words([u32; 3]),
 }
 
 /// Where a shuffle reads.
@@ -50,7 +58,9 @@ impl Ask {
     /// Whether another lane asks for the same operation.
     pub(super) fn agrees(&self, other: &Ask) -> bool {
         match (self, other) {
-            (Ask::Barrier, Ask::Barrier) | (Ask::Vote { .. }, Ask::Vote { .. }) => true,
+            (Ask::Barrier, Ask::Barrier) | (Ask::Vote { .. }, Ask::Vote { .. }) | (Ask::Words(_), Ask::Words(_)) => {
+                true
+            }
             (Ask::Shuffle { way: a, .. }, Ask::Shuffle { way: b, .. }) => a == b,
             _ => false,
         }
@@ -61,6 +71,7 @@ impl Ask {
         match self {
             Ask::Barrier => Op::WarpBarrier,
             Ask::Shuffle { .. } => Op::Shuffle,
+            Ask::Words(_) => Op::Product,
             Ask::Vote { .. } => Op::Vote,
         }
     }

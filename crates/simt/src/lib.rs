@@ -239,23 +239,7 @@ pub trait Simt {
     /// the second, and of the sums those of the rows `i`, `i`, `i + 8`, `i + 8` and the columns `2j`, `2j + 1`, `2j`,
     /// `2j + 1`. Products are exact; what is lost in adding them up differs from GPU to GPU.
     #[track_caller]
-    #[inline(always)]
-    fn multiply_halves(&self, rows: [u32; 2], column: u32, sums: [f32; 4]) -> [f32; 4] {
-        let (i, j) = (self.lane() / 4, self.lane() % 4);
-        let mut sums = sums;
-        for k in 0..4 {
-            let rows = rows.map(|row| self.shuffle_idx(ALL, row, 4 * i + k));
-            let columns = [0, 1].map(|c| self.shuffle_idx(ALL, column, 4 * (2 * j + c) + k));
-            for (at, sum) in sums.iter_mut().enumerate() {
-                let [row, column] = [rows[at / 2], columns[at % 2]];
-                for half in [0, 16] {
-                    let [a, b] = [row, column].map(|word| self.f16_to_f32((word >> half) as u16));
-                    *sum += a * b;
-                }
-            }
-        }
-        sums
-    }
+    fn multiply_halves(&self, rows: [u32; 2], column: u32, sums: [f32; 4]) -> [f32; 4];
 
     /// Begins to copy 16 bytes to shared memory, which nobody may touch until [`copied`](Simt::copied) and a barrier.
     #[track_caller]

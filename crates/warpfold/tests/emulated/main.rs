@@ -12,6 +12,7 @@ mod keys;
 mod kmeans;
 mod kmeans_exact;
 mod kmeans_hopper;
+mod layouts;
 mod reductions;
 #[allow(dead_code)]
 #[path = "../all/reference.rs"]

@@ -8,30 +8,6 @@ use warpfold_core::DType;
 use warpfold_cpu::rows as cpu;
 use warpfold_emulator::Emulator;
 use warpfold_gpu::{Stream, rows};
-use warpfold_kernels::{Names, Only};
-
-/// The kernels of rows.
-struct Rows;
-
-/// The names of all kernels of an operation for a dtype.
-macro_rules! names {
-    ($($op:literal)*) => { names!(@ "f32" $($op)*; "f64" $($op)*; "f16" $($op)*; "bf16" $($op)*) };
-    (@ $($dtype:literal $($op:literal)*);*) => {
-        &["rowwise_arrange", "rowwise_join_f32", "rowwise_join_f64", $(
-            concat!("rowfolded_rms_norm_backward_", $dtype), concat!("rowfolded_layer_norm_backward_", $dtype),
-            concat!("rowwise_products_", $dtype), concat!("rowwise_columns_", $dtype),
-        )* $($(
-            concat!("rowwise_", $op, "_", $dtype), concat!("rowlonger_", $op, "_", $dtype),
-            concat!("rowshort_", $op, "_", $dtype),
-        )*)*]
-    };
-}
-
-impl Names for Rows {
-    const NAMES: &'static [&'static str] = names!("softmax" "softmax_masked" "log_softmax" "log_softmax_masked"
-        "softmax_backward" "log_softmax_backward" "rms_norm" "layer_norm" "rms_norm_backward" "layer_norm_backward"
-        "cross_entropy");
-}
 
 const FLOATS: [DType; 4] = [DType::F32, DType::BF16, DType::F16, DType::F64];
 
@@ -157,7 +133,7 @@ fn loss(r: &mut Random, on: &On, dtype: DType, what: &str) {
 /// Runs a random test many times: `WARPFOLD_CASES`, or so many.
 fn many(usual: u64, test: impl Fn(&mut Random, &On, DType, &str)) {
     let cases = std::env::var("WARPFOLD_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(usual);
-    let emulator = Emulator::of::<Only<Rows>>(1);
+    let emulator = Emulator::new(1);
     let stream = Stream::new(&emulator.device()).expect("a stream");
     let on = On { emulator, stream };
     for seed in 0..cases {
@@ -200,7 +176,7 @@ fn losses_have_the_bits_of_the_cpu() {
 /// A gradient is computed anew only for another gradient of the loss than that with which it was, or a NaN.
 #[test]
 fn a_gradient_that_is_there_is_left_alone() {
-    let emulator = Emulator::of::<Only<Rows>>(1);
+    let emulator = Emulator::new(1);
     let stream = Stream::new(&emulator.device()).expect("a stream");
     let (on, r) = (On { emulator, stream }, &mut Random(5));
     for (dtype, len) in [(DType::BF16, 40), (DType::F32, 1000), (DType::BF16, 9000), (DType::F64, 4097)] {
@@ -238,7 +214,7 @@ fn a_gradient_that_is_there_is_left_alone() {
 /// Results that are put in order at the end are computed in any case: what is copied may be another run's.
 #[test]
 fn a_gradient_of_other_axes_is_computed_anew() {
-    let emulator = Emulator::of::<Only<Rows>>(1);
+    let emulator = Emulator::new(1);
     let stream = Stream::new(&emulator.device()).expect("a stream");
     let (on, r) = (On { emulator, stream }, &mut Random(6));
     let targets = Strided::new(r, DType::I64, &[4, 7], true, |r| r.below(10) as f64);
@@ -266,7 +242,7 @@ fn a_gradient_of_other_axes_is_computed_anew() {
 /// Rows that several blocks share, and so many parts of a row that blocks reduce these first.
 #[test]
 fn rows_beyond_a_block_have_the_bits_of_the_cpu() {
-    let emulator = Emulator::of::<Only<Rows>>(1);
+    let emulator = Emulator::new(1);
     let stream = Stream::new(&emulator.device()).expect("a stream");
     let (on, r) = (On { emulator, stream }, &mut Random(77));
     for (dtype, shape) in [(DType::BF16, [3, 40_003]), (DType::F32, [2, 8193]), (DType::F64, [1, 4096 * 257 + 5])] {
@@ -283,7 +259,7 @@ fn rows_beyond_a_block_have_the_bits_of_the_cpu() {
 
 #[test]
 fn wrong_arrays_are_the_errors_of_the_cpu() {
-    let emulator = Emulator::of::<Only<Rows>>(1);
+    let emulator = Emulator::new(1);
     let stream = Stream::new(&emulator.device()).expect("a stream");
     let (integers, numbers) = ([1i32; 6], [1.0f32; 6]);
     let upload = |x: ArrayRef<'_>| warpfold_gpu::Array::upload(&stream, x).expect("room");
