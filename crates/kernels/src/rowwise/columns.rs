@@ -78,7 +78,8 @@ where
 {
     let most = (32 * X::Bits::PER) as u64;
     let base = call.place::<X::Bits>(row, from, most);
-    let place = |k: u32| call.next_place::<X::Bits>(base, [row, k as u64, from, most]);
+    let left = call.rows.saturating_sub(row);
+    let place = |k: u32| call.next_place::<X::Bits>(base, call.moves(row, k), k, left);
     let packs = call.packs::<S, _, NormGradients<X, Rms, 1>, _, STEPS>(s, [X::Bits::ZERO; 2], spread, false, place);
     let mut terms: [Sums<X::Value, SUMS>; STEPS] = warpfold_simt::array::from_fn(
         #[inline(always)]

@@ -10,7 +10,6 @@
 
 use super::level::{Level, of_chunk, part, parts, pick, warps};
 use super::op::{Held, RowOp};
-use super::read::read;
 use super::spread::{Packs, Place, Spread};
 use super::write::write;
 use super::{MAP, MEET, PARTS, REDUCE, Rowwise, TURNS, WARPS, chunk};
@@ -32,87 +31,6 @@ const AHEAD: usize = 4;
 
 /// The elements of an operation.
 pub(super) type Of<O> = <<O as RowOp>::Source as Source>::Bits;
-
-impl Rowwise {
-    /// Of row number `row` the elements from `first` on, at most `most`; none, if there is no such row.
-    #[inline(always)]
-    pub(super) fn place<B: Bits>(&self, row: u64, first: u64, most: u64) -> Place {
-        let valid = if row < self.rows { self.len.saturating_sub(first).min(most) as u32 } else { 0 };
-        let row = if row < self.rows { row } else { 0 };
-        let [x, second, mask] = self.places(row);
-        let size = B::SIZE as u64;
-        Place {
-            input: self.at.input.wrapping_add(x as u64).wrapping_add(first * size),
-            second: self.at.second.wrapping_add(second as u64).wrapping_add(first * size),
-            output: self.at.output + (row * self.len + first) * size,
-            mask: self.at.mask.wrapping_add(mask as u64),
-            first,
-            before: 0,
-            valid,
-        }
-    }
-
-    /// The place of a row `further` after row number `row`, which has the place `base`; `first` and `most` as there.
-    #[inline(always)]
-    pub(super) fn next_place<B: Bits>(&self, base: Place, [row, further, first, most]: [u64; 4]) -> Place {
-        if self.inner.by < self.rows {
-            return self.place::<B>(row + further, first, most);
-        }
-        Place {
-            input: base.input.wrapping_add(further.wrapping_mul(self.along as u64)),
-            second: base.second.wrapping_add(further.wrapping_mul(self.second_along as u64)),
-            output: base.output.wrapping_add(further * self.len * B::SIZE as u64),
-            valid: if row + further < self.rows { base.valid } else { 0 },
-            ..base
-        }
-    }
-
-    /// Whether all results begin with lines of 16 bytes.
-    #[inline(always)]
-    pub(super) fn aligned_out<B: Bits>(&self) -> bool {
-        (self.at.output | (self.len * B::SIZE as u64)) & 15 == 0
-    }
-
-    /// Elements by which all arrays of a row begin after a line of 16 bytes: what needs no tree goes by lines there.
-    /// None if they differ, if there are masks, counted from the first element, and if all rows are lines anyway.
-    #[inline(always)]
-    fn lined<B: Bits>(&self, place: Place, is_second: bool) -> Option<u32> {
-        let (own, size) = (place.output as u32, B::SIZE);
-        let others = (own ^ place.input as u32) | if is_second { own ^ place.second as u32 } else { 0 };
-        let alike = (others & 15) | (own & (size - 1)) | self.masked as u32 == 0;
-        (alike && !self.aligned_out::<B>()).then_some((own & 15) / size)
-    }
-
-    /// A warp's packs of both arrays, or of the only one; `blank` is what stands there for elements that are not.
-    /// Whether packs are `lined`: lines of rows that begin and end anywhere.
-    #[inline(always)]
-    pub(super) fn packs<S, B, O, P, const N: usize>(
-        &self,
-        s: &S,
-        blank: [B; 2],
-        spread: Spread<N>,
-        lined: bool,
-        place: P,
-    ) -> Packs<P, N>
-    where
-        S: Simt,
-        B: Bits,
-        O: RowOp,
-        P: Fn(u32) -> Place,
-    {
-        let ([first, second], at) = (blank, &self.at);
-        let whole = !lined && self.len.is_multiple_of(B::PER as u64);
-        let aligned = lined || (at.input | self.along as u64 | self.outer as u64) & 15 == 0;
-        let w = read(s, spread, at.input.wrapping_add(self.end), [aligned, whole], first, &place);
-        if !O::SECOND {
-            return Packs { spread, w: [w, [[0; 4]; N]], place };
-        }
-        let aligned = lined || (at.second | self.second_along as u64 | self.second_outer as u64) & 15 == 0;
-        let end = at.second.wrapping_add(self.second_end);
-        let second = read(s, spread, end, [aligned, whole], second, |k| place(k).of_second());
-        Packs { spread, w: [w, second], place }
-    }
-}
 
 /// Where a block is.
 struct Here {
@@ -261,16 +179,17 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     }
     let turn = |step: u32| if step < turns { step } else { all - 1 - step };
     let lined = |step: u32| O::LINED && step >= turns && by_lines.is_some();
+    let row = call.row::<Of<O>>(number);
     let place = |step: u32| {
         let at = first + turn(step) as u64 * under + s.warp() as u64 * chunk;
         if !O::LINED {
-            return call.place::<Of<O>>(number, at, chunk);
+            return call.part::<Of<O>>(row, at, chunk);
         }
         let shift = if step < turns { 0 } else { by_lines.unwrap_or(0) };
         // The row's first line begins before the row.
         let before = if at == 0 { shift } else { 0 };
         let from = at - (shift - before) as u64;
-        call.place::<Of<O>>(number, from, chunk - before as u64).moved::<Of<O>>(before)
+        call.part::<Of<O>>(row, from, chunk - before as u64).moved::<Of<O>>(before)
     };
     let read = |step: u32| {
         let place = place(step);
@@ -325,7 +244,14 @@ pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let (spread, lane) = (Spread::<N>::new(call.lanes, call.deep), s.lane());
     let first = (s.block_x() as u64 * WARPS as u64 + s.warp() as u64) * spread.rows() as u64;
     let number = |k: u32| first + spread.row(k, lane) as u64;
-    let place = |k: u32| call.place::<Of<O>>(number(k), 0, u32::MAX as u64);
+    // The row of the first step, and how far it is from there to the others.
+    let (row, base) = (number(0), call.place::<Of<O>>(number(0), 0, u32::MAX as u64));
+    let moves: [[i64; 3]; N] = warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |k| call.moves(row, spread.further(k as u32)),
+    );
+    let left = call.rows.saturating_sub(row);
+    let place = |k: u32| call.next_place::<Of<O>>(base, pick(moves, k), spread.further(k), left);
     let aligned_out = call.aligned_out::<Of<O>>();
     let packs = call.packs::<S, _, O, _, N>(s, op.blank(), spread, false, place);
     let held = op.hold(s, &packs);

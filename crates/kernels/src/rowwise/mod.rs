@@ -6,11 +6,12 @@
 //! such rows are reduced by one launch, many blocks to a row, and computed by another.
 //! Bottleneck: memory, one read and one write; of softmax of 2 bytes nearly the exponentials.
 //!
-//! - [`spread`]: which packs of 16 bytes a lane has. [`read`], [`mod@write`]: packs at any address.
+//! - [`spread`]: which packs of 16 bytes a lane has. [`place`]: where rows are. [`read`],
+//!   [`mod@write`]: packs at any address.
 //! - [`level`]: how nodes meet over lanes, steps, warps and blocks. [`op`]: what an operation is.
 //! - [`softmax`], [`cross_entropy`], [`gradient`], [`norm`], [`norm_gradient`]: the operations. [`factor`]: weights and
-//!   biases; [`columns`]: their gradients, [`folded`]: with those of elements. [`together`], [`kernel`]: the three
-//!   kernels of each operation. [`table`]: their names.
+//!   biases; [`columns`]: their gradients, [`folded`]: with those of elements. [`together`], [`kernel`]: the
+//!   three kernels of each operation. [`table`]: their names.
 //! - [`arrange`]: copies arrays that lie otherwise than the kernels read them.
 
 pub mod arrange;
@@ -25,6 +26,7 @@ pub mod norm;
 pub mod norm_gradient;
 pub mod number;
 pub mod op;
+pub mod place;
 pub mod read;
 pub mod softmax;
 pub mod spread;
@@ -175,22 +177,5 @@ params! {
         pub parts: u64,
         /// Elements under each of them but the last.
         pub under: u64,
-    }
-}
-
-impl Rowwise {
-    /// Bytes to row number `row`, in the array, in the second one and in the mask.
-    #[inline(always)]
-    fn places(&self, row: u64) -> [i64; 3] {
-        if self.inner.by >= self.rows {
-            return [self.along, self.second_along, self.mask_along].map(
-                #[inline(always)]
-                |step| row as i64 * step,
-            );
-        }
-        let (outer, inner) = self.inner.divide(row);
-        let at = |along: i64, across: i64| inner as i64 * along + outer as i64 * across;
-        let second = at(self.second_along, self.second_outer);
-        [at(self.along, self.outer), second, at(self.mask_along, self.mask_outer)]
     }
 }

@@ -85,7 +85,14 @@ impl<const N: usize> Spread<N> {
     #[inline(always)]
     #[must_use]
     pub const fn row(self, k: u32, lane: u32) -> u32 {
-        ((k >> self.deep) << (5 - self.lanes)) + (lane >> self.lanes)
+        self.further(k) + (lane >> self.lanes)
+    }
+
+    /// By how many rows that of step `k` is further than that of the first.
+    #[inline(always)]
+    #[must_use]
+    pub const fn further(self, k: u32) -> u32 {
+        (k >> self.deep) << (5 - self.lanes)
     }
 }
 
