@@ -139,11 +139,11 @@ impl Cell {
         let is_at = |at: usize| self.others.get(at).is_some_and(is_own);
         let at = [slot, slot.wrapping_sub(1)].into_iter().find(|&at| is_at(at));
         match at.or_else(|| self.others.iter().position(is_own)) {
-            // A write is not forgotten for a read of the same thread: these agree, so both are strong.
             Some(at) if self.others[at].op == now.op => self.others[at] = now,
             None if self.others.len() < Self::LIMIT => self.others.push(now),
-            None => self.others[slot] = now,
-            Some(_) => return false,
+            None if now.op.writes() || !self.others[slot].op.writes() => self.others[slot] = now,
+            // A write gives way to no read, of its own thread or another's.
+            _ => return false,
         }
         self.kinds.add(now.op);
         true
