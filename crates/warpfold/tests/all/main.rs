@@ -2,7 +2,6 @@
 
 mod bits;
 mod blocks;
-mod cases;
 mod descriptions;
 mod edges;
 mod ends;
@@ -10,10 +9,11 @@ mod keys;
 mod kmeans;
 mod laws;
 mod orders;
-mod reference;
 mod spans;
 mod tiles;
 mod views;
+
+use warpfold_testing::{cases, reference};
 
 /// Every plan can be made and printed, for a CPU and for a GPU.
 fn explained(case: &cases::Case) {

@@ -8,23 +8,14 @@
 #![cfg(feature = "cuda")]
 
 mod arrays;
-#[path = "../all/cases.rs"]
-mod cases;
 mod classes;
 mod custom;
 mod errors;
 mod golden;
-#[allow(dead_code)]
-#[path = "../golden/cases.rs"]
-mod golden_cases;
 mod host;
 mod keys;
 mod kmeans;
 mod prepared;
-#[allow(dead_code)]
-#[path = "../all/reference.rs"]
-mod reference;
-mod row_cases;
 mod rows;
 mod rows_speed;
 mod segments;
@@ -36,6 +27,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use reference::{Random, element};
 use warpfold::DType;
 use warpfold::cuda::{self, ArrayView, Device, Error, Options};
+use warpfold_testing::{cases, golden as golden_cases, reference, rows as row_cases};
 
 static SKIPPED: AtomicU32 = AtomicU32::new(0);
 

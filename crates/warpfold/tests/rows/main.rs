@@ -8,9 +8,6 @@ mod loss;
 mod norm;
 mod pairs;
 mod pool;
-#[path = "../all/reference.rs"]
-#[allow(dead_code)]
-mod reference;
 mod sample;
 mod scatter;
 mod select;
@@ -20,6 +17,7 @@ use reference::{Random, Strided};
 use warpfold::core::{Cast, Element};
 use warpfold::cpu::simd::Simd;
 use warpfold::{Array, DType, Scalar, Value, bf16, f16};
+use warpfold_testing::reference;
 
 const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
 

@@ -1,7 +1,7 @@
 //! Operations on rows, wherever these lie.
 
-use super::Emulated;
-use super::row_cases::{self as cases, Test};
+use crate::Emulated;
+use warpfold_testing::rows::{self as cases, Test};
 
 /// Cases of at most so many elements about, but that rows longer than a block come now and then.
 fn run(test: Test, cases: u64) {

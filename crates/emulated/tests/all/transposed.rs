@@ -1,7 +1,7 @@
 //! Arrays whose elements do not lie in the order in which they are reduced.
 
 use super::reductions::{Axis, BACKWARDS, Case, Choices, check_all};
-use super::{Emulated, cases, pick};
+use crate::{Emulated, cases, pick};
 use warpfold::{DType, Op};
 
 const LENS: [usize; 18] = [1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 32, 33, 64, 65, 127, 128, 300, 1021];

@@ -1,7 +1,7 @@
 //! Rows at pitches and offsets that random problems seldom have.
 
 use super::reductions::{Axis, Case, Choices, check};
-use super::{Emulated, brief, pick};
+use crate::{Emulated, brief, pick};
 use warpfold::{DType, Op};
 
 fn plain(len: usize, reduced: bool) -> Axis {

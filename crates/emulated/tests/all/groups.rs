@@ -3,8 +3,8 @@
 use warpfold::cuda::{Array, Grouped, Groups, Options};
 use warpfold::{ArrayRef, Error, KeyError, Op, Scalar};
 
-use super::Emulated;
 use super::sort::{Bits, Random};
+use crate::Emulated;
 
 /// The elements in the order of their labels, those of no group last, and where each group begins.
 fn sorted(labels: &[i128], groups: usize) -> (Vec<usize>, Vec<u32>) {

@@ -9,7 +9,7 @@ use std::fmt;
 use warpfold::{ArrayRef, DType, Error, Op, Options, Ord, Precision, Scalar, bf16, f16};
 
 /// What a GPU gave.
-pub const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/h200.json");
+pub const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../warpfold/golden/h200.json");
 
 /// How an array lies and what of it is reduced; in three sizes. Kernels are chosen by it.
 struct Form {

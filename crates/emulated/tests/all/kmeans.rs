@@ -7,8 +7,8 @@ use warpfold::keys::kmeans::Coordinate;
 use warpfold::keys::{Axes, EmptyCluster, Init, centroid_update_with};
 use warpfold::{Array, ArrayRef, DType, Error, KMeans, Points, bf16, cuda, f16};
 
-use super::golden::cases::random;
-use super::{Emulated, brief, cases, pick};
+use crate::{Emulated, brief, cases, pick};
+use warpfold_testing::golden::random;
 
 /// Points in memory: dense, with gaps, either axis first, beginning anywhere.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,8 @@ use proptest::strategy::ValueTree;
 use warpfold::cuda::{self, Reduction, describe as describe_there, stream_host};
 use warpfold::{ArrayRef, DType, Op, Options, Ord, Precision, Scalar, Values, describe, reduce};
 
-use super::golden::cases::{Specials, elements, random};
-use super::{Emulated, Outcome, brief, cases};
+use crate::{Emulated, Outcome, brief, cases};
+use warpfold_testing::golden::{Specials, elements, random};
 
 /// One axis of a random array.
 #[derive(Clone, Copy, Debug)]

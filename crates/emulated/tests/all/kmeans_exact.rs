@@ -10,7 +10,7 @@ use warpfold::keys::kmeans::Coordinate;
 use warpfold::keys::{Axes, Scale};
 use warpfold::{ArrayRef, DType, Value, bf16, f16};
 
-use super::Emulated;
+use crate::Emulated;
 
 pub(super) struct Random(u64);
 

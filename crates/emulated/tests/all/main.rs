@@ -14,11 +14,6 @@ mod kmeans_exact;
 mod kmeans_hopper;
 mod layouts;
 mod reductions;
-#[allow(dead_code)]
-#[path = "../all/reference.rs"]
-mod reference;
-#[path = "../gpu/row_cases.rs"]
-mod row_cases;
 mod rows;
 mod rowwise;
 mod segments;
@@ -29,6 +24,7 @@ mod transposed;
 use warpfold::cuda::{self, ArrayView, Buffer, Stream};
 use warpfold::{DType, Error};
 use warpfold_emulator::Emulator;
+use warpfold_testing::golden::random;
 
 /// A small device, so that small problems take several blocks, and a stream of it. All cases of a test share the
 /// stream, and so its workspace: counters that one case does not set back would spoil the next.
@@ -84,7 +80,7 @@ impl Emulated {
 
 /// A number below `n`.
 fn pick(n: usize, seed: &mut u64) -> usize {
-    golden::cases::random(seed) as usize % n
+    random(seed) as usize % n
 }
 
 /// How many cases to run: `WARPFOLD_CASES`, or so many.

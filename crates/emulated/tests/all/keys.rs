@@ -10,8 +10,8 @@ use warpfold::{
     histogram, reduce_by_key, unique,
 };
 
-use super::golden::cases::{Specials, elements, random};
-use super::{Emulated, pick};
+use crate::{Emulated, pick};
+use warpfold_testing::golden::{Specials, elements, random};
 
 fn array<'a>(bytes: &'a [u8], dtype: DType, shape: &[usize]) -> ArrayRef<'a> {
     ArrayRef::from_bytes(bytes, dtype, shape, Order::C, false).expect("an array")

@@ -3,8 +3,8 @@
 use warpfold::cuda::{self, Segmented};
 use warpfold::{ArrayRef, DType, Error, KeyError, Op, Options, Ord, Precision, Scalar, Segments, Values};
 
-use super::golden::cases::{Specials, elements, random};
-use super::{Emulated, brief, cases, pick};
+use crate::{Emulated, brief, cases, pick};
+use warpfold_testing::golden::{Specials, elements, random};
 
 /// Lengths whose elements have up to about `bytes`.
 fn lengths(kind: usize, size: usize, bytes: usize, seed: &mut u64) -> Vec<usize> {

@@ -7,8 +7,8 @@ use warpfold::cuda::Array;
 use warpfold::cuda::kmeans::Lloyd;
 use warpfold::{ArrayRef, f16};
 
-use super::Emulated;
 use super::kmeans_exact::{Points, Random, nearest};
+use crate::Emulated;
 
 /// What is odd about the points or centroids of a case.
 #[derive(Clone, Copy, Debug, PartialEq)]

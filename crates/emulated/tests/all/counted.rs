@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use warpfold::{ArrayRef, DType, Op, Options, bf16, f16, reduce};
 
-use super::golden::cases::random;
 use super::reductions::run;
-use super::{Emulated, Outcome, brief, cases, pick};
+use crate::{Emulated, Outcome, brief, cases, pick};
+use warpfold_testing::golden::random;
 
 const FLOATS: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
 const INTEGERS: [DType; 9] =

@@ -3,8 +3,8 @@
 use warpfold::cuda::{Grouped, Options};
 use warpfold::{ArrayRef, KeyError, Op, group_by};
 
-use super::Emulated;
 use super::sort::{Bits, Random};
+use crate::Emulated;
 
 /// Reduces f32 values by labels, and compares with the CPU. Returns the launches of the run.
 fn reduced<T: Bits>(on: &Emulated, op: Op, labels: &[i128], groups: usize, r: &mut Random) -> String {

@@ -1,14 +1,11 @@
-//! The CPU and the emulator against what a GPU gave: `golden/h200.json`, which the GPU tests write
-//! (`WARPFOLD_GOLDEN_OUT=FILE`, in `tests/gpu/golden.rs`).
-
-#[path = "../golden/cases.rs"]
-pub mod cases;
+//! The CPU and the emulator against what a GPU gave: `crates/warpfold/golden/h200.json`, which the GPU tests write
+//! (`WARPFOLD_GOLDEN_OUT=FILE`, in `crates/warpfold/tests/gpu/golden.rs`).
 
 use super::reductions::run;
-use super::{Emulated, Outcome, brief};
-use cases::{Case, FILE, Golden, said, text};
+use crate::{Emulated, Outcome, brief};
 use std::collections::BTreeSet;
 use warpfold::reduce;
+use warpfold_testing::golden::{self as cases, Case, FILE, Golden, said, text};
 
 /// The emulator takes cases of at most so many elements, and one of four of these, which is every form; all of them
 /// (`WARPFOLD_GOLDEN_ALL=1`) take it minutes.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::golden::cases::random;
 use super::reductions::{Axis, Case, Choices, check};
-use super::{Emulated, brief, cases};
+use crate::{Emulated, brief, cases};
 use warpfold::{DType, Op};
+use warpfold_testing::golden::random;
 
 const SMALL: [DType; 7] = [DType::Bool, DType::I8, DType::U8, DType::I16, DType::U16, DType::F16, DType::BF16];
 const OPS: [Op; 12] = [

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use warpfold::cuda::{Array, ArrayView, Finder, Groups, Options, Runs, Wanted, reduce};
 use warpfold::{ArrayRef, DType, Element, Op, Value, bf16, f16};
 
-use super::Emulated;
+use crate::Emulated;
 
 pub struct Random(pub u64);
 
