@@ -25,7 +25,7 @@ const FLOORS: &[&[&str]] = &[
     &["warpfold-python"],
 ];
 
-/// Crates beside the floors: tools, examples and tests. They may depend on every crate, and no crate of a floor on them.
+/// Crates beside the floors: tools, examples, tests. They may depend on every crate, and no crate of a floor on them.
 const BESIDE: &[&str] = &["mat2", "warpfold-emulated", "warpfold-hot", "warpfold-ptx", "warpfold-testing", "xtask"];
 
 /// A crate of the workspace.
