@@ -4,7 +4,7 @@
     pip install warpfold torch
     bench/gpu_rows_bench.py [--samples 15] [--filter WORDS] [--compile] [--json FILE]
 
-Softmax, norms and cross-entropy, forward and backward, bfloat16 and float32. A sample is the time between two events of
+Softmax, norms, cross-entropy and pooling, forward and backward, bfloat16 and float32. A sample is the time between two events of
 the stream, of a function whose tensors were all made before; sides take turns. The stream sleeps before the first event,
 so that what the function queues is there when the GPU comes to it: a sample is the GPU's time, not the host's. The results of Warpfold are compared
 with the CPU's, bit by bit, on the first 64 rows: a row's result does not depend on the others. (Gradients of weights
@@ -52,6 +52,37 @@ def cases():
             yield f"layer_norm backward {of}", 3, lambda s=shape, d=dtype: norm(s, d, "layer_norm", True)
     for shape in LOGITS:
         yield f"cross_entropy and gradient bfloat16 {shape}", 3, lambda s=shape: cross_entropy(s)
+    for dtype in (torch.bfloat16, torch.float32):
+        for shape, name, windows in WINDOWS:
+            # Bytes of the elements over those of the results.
+            wide = (windows.get("stride") or windows["kernel_size"]) ** 2
+            of = f"{str(dtype)[6:]} {shape} {windows}"
+            make = lambda s=shape, d=dtype, n=name, w=windows, **k: pooling(s, d, n, w, **k)  # noqa: E731
+            yield f"{name} {of}", 1 + wide, make
+            # The gradient's results are the elements; of the greatest ones there are indices of 8 bytes, too.
+            own = (1 + 8 / dtype.itemsize if name == "max_pool2d" else 1) / wide
+            yield f"{name} backward {of}", 1 + own, lambda make=make: make(backward=True)
+        for shape in ((32, 256, 64, 64), (64, 64, 56, 56)):
+            of = f"{str(dtype)[6:]} {shape}"
+            groups = shape[1] // 8
+            yield f"group_norm {of}", 2, lambda s=shape, d=dtype, g=groups: unary(
+                s, d, wf.torch.group_norm, F.group_norm, (g,)
+            )
+        shape = (8192, 32000)
+        first = lambda of: lambda x: of(x, 50)[0]  # noqa: E731
+        yield f"topk {str(dtype)[6:]} {shape} 50", 640, lambda s=shape, d=dtype, f=first: unary(
+            s, d, f(wf.torch.topk), f(torch.topk), ()
+        )
+
+
+WINDOWS = [
+    ((256, 64, 112, 112), "max_pool2d", {"kernel_size": 3, "stride": 2, "padding": 1}),
+    ((256, 64, 112, 112), "max_pool2d", {"kernel_size": 2}),
+    ((256, 64, 112, 112), "avg_pool2d", {"kernel_size": 3, "stride": 1, "padding": 1}),
+    ((256, 64, 112, 112), "avg_pool2d", {"kernel_size": 2}),
+    ((256, 2048, 7, 7), "avg_pool2d", {"kernel_size": 7}),
+    ((64, 512, 32, 32), "avg_pool2d", {"kernel_size": 13, "stride": 1, "padding": 6}),
+]
 
 
 def random(shape, dtype, seed=0):
@@ -94,6 +125,23 @@ def pulled(shape, dtype, name):
     ours, theirs = getattr(wf.torch, name), getattr(F, name)
     sides = {"warpfold": gradients(ours, x, gradient), "torch": gradients(theirs, x, gradient)}
     return sides, lambda: gradients(ours, x[:64].cpu(), gradient[:64].cpu())()
+
+
+def pooling(shape, dtype, name, windows, backward=False):
+    x = random(shape, dtype)
+    ours, theirs = getattr(wf.torch, name), getattr(F, name)
+    if not backward:
+        sides = {"warpfold": lambda: ours(x, **windows), "torch": lambda: theirs(x, **windows)}
+        return sides, lambda: ours(x[:64].cpu(), **windows)
+
+    def gradients(f, x):
+        x = x.detach().requires_grad_()
+        y = f(x, **windows)
+        gradient = torch.ones(y.shape, dtype=dtype, device=y.device)
+        return lambda: torch.autograd.grad(y, x, gradient, retain_graph=True)[0]
+
+    sides = {"warpfold": gradients(ours, x), "torch": gradients(theirs, x)}
+    return sides, lambda: gradients(ours, x[:64].cpu())()
 
 
 def cross_entropy(shape):
@@ -143,7 +191,7 @@ def main():
         failed += not same
         size = sides["warpfold"]().numel() * sides["warpfold"]().element_size()
         # A copy reads and writes each of its bytes.
-        block = torch.empty(passes * size // 2, dtype=torch.uint8, device="cuda")
+        block = torch.empty(int(passes * size) // 2, dtype=torch.uint8, device="cuda")
         to = torch.empty_like(block)
         sides["copy"] = lambda block=block, to=to: to.copy_(block)
         if args.compile:

@@ -114,6 +114,7 @@ fn is_production(name: &str) -> bool {
         "rowlonger",
         "rowfolded",
         "rowshort",
+        "pool",
     ]
     .contains(&class)
 }

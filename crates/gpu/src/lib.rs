@@ -8,7 +8,7 @@
 //! - [`Array`] and [`ArrayView`] on the device. In one call: [`reduce()`], [`describe`], [`segmented`], [`group_by`],
 //!   [`unique`], [`reduce_by_key`], [`bincount`], [`histogram`]. Prepared once and run many times, also in a
 //!   [`Graph`]: [`Reduction`], [`Survey`], [`Segmented`], [`Grouped`], [`Finder`]. [`Groups`] and [`Runs`] keep an
-//!   order for several reductions. [`rows`] has softmax and norms. [`kmeans`] has centroid updates, iterations and
+//!   order for several reductions. [`rows`] has softmax and norms, [`pool`] windows. [`kmeans`] has centroid updates, iterations and
 //!   fits. [`Custom`] reduces [`Elements`] of a user's type.
 //! - [`Buffer`], [`Kernel`] and [`Launch`]: any kernel.
 //!
@@ -30,6 +30,7 @@ pub mod kmeans;
 mod launch;
 mod options;
 mod origin;
+pub mod pool;
 pub mod ptx;
 mod queue;
 mod reduce;

@@ -4,6 +4,7 @@
 //! - [`sort`]: a radix sort, runs and distinct values. [`group`]: what labels need beside it. [`split`]: values in the
 //!   order of their labels.
 //! - [`rowwise`]: rows are reduced, and their elements computed from that: softmax, norms.
+//! - [`pool`]: windows, their means and greatest elements.
 //! - [`kmeans`]: labels, sums and means of clusters.
 //! - [`ladder`]: teaching kernels, rung by rung. [`probe`]: every method of a thread once.
 //!
@@ -25,6 +26,7 @@ pub mod kmeans;
 pub mod ladder;
 pub mod node;
 pub mod params;
+pub mod pool;
 pub mod probe;
 pub mod reduce;
 pub mod rowwise;

@@ -10,3 +10,4 @@ pub mod cases;
 pub mod golden;
 pub mod reference;
 pub mod rows;
+pub mod windows;

@@ -7,21 +7,21 @@ use warpfold::{Array, DType, Error, rows as cpu};
 const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
 
 /// An array of the device with the layout of one of the host.
-struct There<'a> {
+pub(crate) struct There<'a> {
     bytes: Buffer<u8>,
     first: usize,
     host: &'a Strided,
 }
 
 impl<'a> There<'a> {
-    fn new(stream: &Stream, host: &'a Strided) -> Self {
+    pub(crate) fn new(stream: &Stream, host: &'a Strided) -> Self {
         let (bytes, first) = host.bytes();
         // A GPU reads elements from multiples of their size.
         let before = first % host.dtype.size();
         Self { bytes: Buffer::upload(stream, &bytes[before..]).expect("room"), first: first - before, host }
     }
 
-    fn view(&self) -> ArrayView<'_> {
+    pub(crate) fn view(&self) -> ArrayView<'_> {
         let (x, address) = (self.host, self.bytes.address() + self.first as u64);
         // SAFETY: the strides reach no further than the bytes, which stay until the test is done with the device.
         let view = unsafe { ArrayView::from_raw(self.bytes.device_index(), address, x.dtype, &x.shape, &x.strides) };
@@ -30,7 +30,7 @@ impl<'a> There<'a> {
 }
 
 /// Elements near zero, or far apart, or wild; some arrays are mostly minus infinity.
-fn floats(r: &mut Random, dtype: DType, shape: &[usize]) -> Strided {
+pub(crate) fn floats(r: &mut Random, dtype: DType, shape: &[usize]) -> Strided {
     let (spread, wild) = ([0.1, 2.0, 10.0, 3e3][r.below(4)], [0, 0, 2, 30][r.below(4)]);
     let nothing = [0, 0, 0, 60][r.below(4)];
     let of = |x: f64| warpfold::Values::F64(vec![x]).cast(dtype).get(0);

@@ -52,7 +52,7 @@ pub fn avg_pool(x: ArrayRef<'_>, options: &Pool<'_>) -> Result<Array, Error> {
 /// # Errors
 /// As [`avg_pool`]; a gradient of another shape.
 pub fn avg_pool_backward(gradient: ArrayRef<'_>, size: &[usize], options: &Pool<'_>) -> Result<Array, Error> {
-    let call = Call::backward("avg_pool_backward", &gradient, size, options)?;
+    let call = Call::backward("avg_pool_backward", gradient.shape(), size, options)?;
     floats(call.op, "the gradient", gradient.dtype())?;
     let divisor = divisor(call.op, options)?;
     let how = Backward { divisor, windows: call.forward_reach() };

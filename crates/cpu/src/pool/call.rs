@@ -1,6 +1,6 @@
 //! The options of pooling, and their check.
 
-use warpfold_array::{Array, ArrayRef, Error, PoolError, RowError, elements, memory};
+use warpfold_array::{Array, Error, PoolError, RowError, elements, memory};
 use warpfold_core::DType;
 use warpfold_core::pool::{Divisor, Window};
 
@@ -53,8 +53,10 @@ impl Default for Pool<'_> {
 
 /// A call whose windows fit the array. There are always three axes; outer ones may have length 1.
 pub struct Call {
+    /// The operation.
     pub op: &'static str,
-    windows: [Window; 3],
+    /// The windows along the last axes.
+    pub windows: [Window; 3],
     /// The last axes of the inputs.
     pub inputs: [usize; 3],
     /// The last axes of the outputs.
@@ -67,11 +69,15 @@ pub struct Call {
     pub output_shape: Vec<usize>,
     /// The last axes, by their numbers.
     pub axes: Vec<usize>,
+    /// As [`Pool::threads`].
     pub threads: Option<usize>,
 }
 
 impl Call {
     /// Checks the windows over inputs of a shape.
+    ///
+    /// # Errors
+    /// As those of [`super::avg_pool`].
     pub fn new(op: &'static str, shape: &[usize], options: &Pool<'_>) -> Result<Self, Error> {
         let (axes, rank) = (options.kernel_size.len(), shape.len());
         if !(1..=3).contains(&axes) || axes > rank {
@@ -123,20 +129,18 @@ impl Call {
         })
     }
 
-    /// [`Call::new`], of the gradient of outputs: `size` has the lengths of the inputs' last axes.
-    pub fn backward(
-        op: &'static str,
-        gradient: &ArrayRef<'_>,
-        size: &[usize],
-        options: &Pool<'_>,
-    ) -> Result<Self, Error> {
-        let (axes, shape) = (options.kernel_size.len(), gradient.shape());
+    /// [`Call::new`], of the gradient of outputs, which has the shape: `size` has the lengths of the inputs' last axes.
+    ///
+    /// # Errors
+    /// As those of [`super::avg_pool_backward`].
+    pub fn backward(op: &'static str, shape: &[usize], size: &[usize], options: &Pool<'_>) -> Result<Self, Error> {
+        let axes = options.kernel_size.len();
         if size.len() != axes {
             return Err(PoolError::Numbers { op, what: "the size of the inputs", axes, found: size.len() }.into());
         }
         let outer = &shape[..shape.len().saturating_sub(axes)];
         let call = Self::new(op, &[outer, size].concat(), options)?;
-        call.alike("the gradient", gradient)?;
+        call.alike("the gradient", shape)?;
         // Inputs a stride apart are groups.
         let groups = call.windows.iter().zip(call.inputs).map(|(window, len)| window.stride.min(len));
         memory::afford("the windows of elements", groups.sum(), 16 * size_of::<u64>())?;
@@ -144,18 +148,21 @@ impl Call {
     }
 
     /// Checks that an array has the shape of the outputs.
-    pub fn alike(&self, what: &'static str, array: &ArrayRef<'_>) -> Result<(), Error> {
-        let (expected, found) = (self.output_shape.clone(), array.shape().to_vec());
+    ///
+    /// # Errors
+    /// If it has not.
+    pub fn alike(&self, what: &'static str, shape: &[usize]) -> Result<(), Error> {
+        let (expected, found) = (self.output_shape.clone(), shape.to_vec());
         if expected == found { Ok(()) } else { Err(RowError::Shape { op: self.op, what, expected, found }.into()) }
     }
 
     /// What outputs take along each axis.
-    pub fn forward_reach(&self) -> [Reach; 3] {
+    pub(super) fn forward_reach(&self) -> [Reach; 3] {
         [0, 1, 2].map(|axis| Reach::forward(self.windows[axis], self.inputs[axis], self.outputs[axis]))
     }
 
     /// What inputs take along each axis.
-    pub fn backward_reach(&self) -> [Reach; 3] {
+    pub(super) fn backward_reach(&self) -> [Reach; 3] {
         [0, 1, 2].map(|axis| Reach::backward(self.windows[axis], self.inputs[axis], self.outputs[axis]))
     }
 }
@@ -182,11 +189,17 @@ fn windows_of(op: &'static str, window: Window, len: usize, shape: &[usize]) -> 
 }
 
 /// Checks that elements are floats.
+///
+/// # Errors
+/// If they are not.
 pub fn floats(op: &'static str, what: &'static str, dtype: DType) -> Result<(), Error> {
     if dtype.is_float() { Ok(()) } else { Err(RowError::NotFloats { op, what, dtype }.into()) }
 }
 
 /// The divisor of a call of `avg_pool`, whose other options fit it.
+///
+/// # Errors
+/// For a divisor of 0, and for dilation.
 pub fn divisor(op: &'static str, options: &Pool<'_>) -> Result<Divisor, Error> {
     if options.dilation.iter().any(|&step| step != 1) {
         return Err(PoolError::Option { op, option: "dilation" }.into());

@@ -38,9 +38,9 @@ pub fn max_pool_backward(
     size: &[usize],
     options: &Pool<'_>,
 ) -> Result<Array, Error> {
-    let call = Call::backward("max_pool_backward", &gradient, size, options)?;
+    let call = Call::backward("max_pool_backward", gradient.shape(), size, options)?;
     floats(call.op, "the gradient", gradient.dtype())?;
-    call.alike("the indices", &indices)?;
+    call.alike("the indices", indices.shape())?;
     if indices.dtype() != DType::I64 {
         return Err(PoolError::IndexDType { dtype: indices.dtype() }.into());
     }

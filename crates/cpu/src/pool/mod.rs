@@ -14,6 +14,6 @@ mod reach;
 mod tasks;
 
 pub use average::{avg_pool, avg_pool_backward};
-pub use call::{MaxPool, Pool};
+pub use call::{Call, MaxPool, Pool, divisor, floats};
 pub use max::max_pool;
 pub use max_backward::max_pool_backward;

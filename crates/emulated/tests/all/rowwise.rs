@@ -1,7 +1,8 @@
-//! Operations on rows, wherever these lie.
+//! Operations on rows and on windows, wherever these lie.
 
 use crate::Emulated;
 use warpfold_testing::rows::{self as cases, Test};
+use warpfold_testing::windows;
 
 /// Cases of at most so many elements about, but that rows longer than a block come now and then.
 fn run(test: Test, cases: u64) {
@@ -38,4 +39,14 @@ fn sums_over_many_rows_have_the_bits_of_the_cpu() {
 #[test]
 fn cross_entropy_has_the_bits_of_the_cpu() {
     run(cases::cross_entropy, 48);
+}
+
+#[test]
+fn means_of_windows_have_the_bits_of_the_cpu() {
+    run(windows::average, 300);
+}
+
+#[test]
+fn greatest_elements_of_windows_have_the_bits_of_the_cpu() {
+    run(windows::max, 300);
 }

@@ -18,6 +18,7 @@ mod panels;
 mod parts;
 mod planner;
 mod policy;
+pub mod pool;
 mod reduce;
 mod reordered;
 pub mod rows;

@@ -32,7 +32,7 @@ _RAISES = """
 Raises
 ------
 TypeError
-    For what is no array of floats, and an array on a GPU: pooling is computed on the CPU for now.
+    For what is no array of floats, and for arrays of which only some are on a GPU.
 ValueError
     For windows that do not fit the array, and arrays of a wrong shape.
 MemoryError
@@ -210,7 +210,7 @@ def top_k(x, k, axis=-1, largest=True):
     Raises
     ------
     TypeError
-        For an array on a GPU: top_k is computed on the CPU for now.
+        For an array on a GPU: wf.torch.topk takes it.
     ValueError
         For more elements than there are.
     numpy.exceptions.AxisError

@@ -13,6 +13,7 @@ use super::torch;
 use crate::dlpack::{Exchange, Exported, Owner, Tensor, dense};
 use crate::error;
 use crate::input::{AtOnce, detached, exported};
+use crate::pool;
 
 /// See the module.
 pub struct GpuArray<'py> {
@@ -159,6 +160,15 @@ impl<'py> GpuArray<'py> {
         if room.is_none() { Ok(None) } else { room.extract().map(Some) }
     }
 
+    /// Memory for a result in C order: new memory of the array's library, or, if that gives none, of Warpfold's own.
+    pub fn place(&self, stream: &Stream, shape: &[usize], dtype: DType) -> PyResult<Place<'py>> {
+        if let Some((array, address)) = self.room(shape, dtype)? {
+            return Ok(Place { array: Ok(array), address });
+        }
+        let array = pool::detached(self.of.py(), || Array::new(&stream.device(), dtype, shape))?;
+        Ok(Place { address: array.address(), array: Err(array) })
+    }
+
     /// A result in memory of Warpfold's own, as an array of this array's library. Nothing may be queued that writes it.
     pub fn lend(&self, result: Array) -> PyResult<Bound<'py, PyAny>> {
         let (dtype, shape, address) = (result.dtype(), result.shape().to_vec(), result.address());
@@ -192,6 +202,27 @@ impl<'py> GpuArray<'py> {
         // Without the lock: what is dropped may run any code.
         drop::<Kept>(done);
         Ok(())
+    }
+}
+
+/// Memory for a result.
+pub struct Place<'py> {
+    /// An array of the library, or one of Warpfold's own.
+    array: Result<Bound<'py, PyAny>, Array>,
+    /// Where the result goes.
+    pub address: u64,
+}
+
+impl<'py> Place<'py> {
+    /// Whether the memory is Warpfold's own. A library reads it on streams that are not known here, so that the stream
+    /// must have been waited for before it is lent.
+    pub fn is_own(&self) -> bool {
+        self.array.is_err()
+    }
+
+    /// The result, as an array of the library of `like`.
+    pub fn lent(self, like: &GpuArray<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array.or_else(|array| like.lend(array))
     }
 }
 

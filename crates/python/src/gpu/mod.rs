@@ -11,6 +11,7 @@ mod keys;
 mod kmeans;
 mod rows;
 mod torch;
+mod windows;
 
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ use crate::pool;
 pub use array::GpuArray;
 pub use keys::Together;
 pub use rows::{GpuRows, Wanted};
+pub use windows::pooled;
 
 /// Reduces an array on a GPU.
 pub fn reduce<'py>(

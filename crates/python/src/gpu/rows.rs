@@ -7,10 +7,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 use warpfold::cuda::rows::{RowAddresses, RowArrays, RowMap};
-use warpfold::cuda::{Array, ArrayView, Device};
+use warpfold::cuda::{ArrayView, Device};
 use warpfold::{DType, Error};
 
-use super::array::GpuArray;
+use super::array::{GpuArray, Place};
 use super::cache::{self, RowKey};
 use crate::pool;
 
@@ -148,27 +148,16 @@ impl<'py> GpuRows<'py> {
         let [mask, weight, bias, gradient, targets, scales, noted] = views;
         let arrays = RowArrays { mask, weight, bias, gradient, targets, scales, noted };
         let map = cache::row_map(py, key, |device, axes| plan(device, &elements, axes, &arrays))?;
-        let (mut to, mut results, mut own) = (RowAddresses::default(), [const { None }; N], Vec::new());
+        let (mut to, mut places) = (RowAddresses::default(), [const { None }; N]);
         if let Some([out, used]) = &self.there {
             to = RowAddresses { x: out.view()?.address(), used: used.view()?.address(), ..to };
         }
-        for (wanted, result) in wanted.into_iter().zip(&mut results) {
+        for (wanted, place) in wanted.into_iter().zip(&mut places) {
             let Some((wanted, (shape, dtype))) = wanted.and_then(|wanted| Some((wanted, self.like(&map, wanted)?)))
             else {
                 continue;
             };
-            let address = match x.room(&shape, dtype)? {
-                Some((array, address)) => {
-                    *result = Some(array);
-                    address
-                }
-                None => {
-                    let array = pool::detached(py, || Array::new(&stream.device(), dtype, &shape))?;
-                    let address = array.address();
-                    own.push((result, array));
-                    address
-                }
-            };
+            let Place { address, .. } = *place.insert(x.place(&stream, &shape, dtype)?);
             match wanted {
                 Wanted::Elements => to.x = address,
                 Wanted::Weight => to.weight = address,
@@ -177,7 +166,7 @@ impl<'py> GpuRows<'py> {
                 Wanted::Noted => to.noted = address,
             }
         }
-        let is_lent = !own.is_empty();
+        let is_lent = places.iter().flatten().any(Place::is_own);
         pool::detached(py, || {
             // SAFETY: the library has made room for arrays of these shapes and dtypes in C order, which nobody else
             // knows yet, or Warpfold has. The library frees memory in the order of the stream.
@@ -185,8 +174,9 @@ impl<'py> GpuRows<'py> {
             // The library reads what is Warpfold's own on streams that are not known here.
             if is_lent { Ok(stream.synchronize()?) } else { Ok(()) }
         })?;
-        for (result, array) in own {
-            *result = Some(x.lend(array)?);
+        let mut results = [const { None }; N];
+        for (result, place) in results.iter_mut().zip(places) {
+            *result = place.map(|place| place.lent(x)).transpose()?;
         }
         for read in self.others.iter().flatten().chain([x]).chain(self.there.iter().flatten()) {
             read.keep(&Arc::clone(&stream))?;

@@ -1,5 +1,6 @@
 //! Root-mean-square norm and layer norm.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use warpfold::Array;
@@ -46,6 +47,19 @@ fn layer_norm_backward_given<'py>(
         rows::layer_norm_backward_given(x, gradient, statistics, &axes, &options)
     })?;
     gradients(&input, &weights, &biases, found)
+}
+
+/// Rows of f32 or f64 on a GPU, less their mean, over their deviation; and of each row the mean, and one over the
+/// deviation.
+#[pyfunction]
+fn layer_norm_noted<'py>(x: &Bound<'py, PyAny>, epsilon: f64) -> PyResult<Bound<'py, PyTuple>> {
+    const OP: &str = "layer_norm";
+    let on = GpuRows::of(OP, x, [])?.ok_or_else(|| PyTypeError::new_err(format!("{OP}: not on a GPU")))?;
+    let wanted = [Wanted::Elements, Wanted::Noted].map(Some);
+    let found = on.results(vec![-1], [epsilon, 0.0], wanted, |device, x, axes, _| {
+        RowMap::layer_norm(device, x, axes, &cuda::rows::Norm { epsilon, ..cuda::rows::Norm::default() })
+    })?;
+    PyTuple::new(x.py(), found)
 }
 
 /// The two norms and their gradients: names, first lines and examples of each. A gradient's docstring is Python's, in
@@ -146,6 +160,7 @@ macro_rules! functions {
                 module.add_function(wrap_pyfunction!($name, module)?)?;
                 module.add_function(wrap_pyfunction!($backward, module)?)?;
             )*
+            module.add_function(wrap_pyfunction!(layer_norm_noted, module)?)?;
             module.add_function(wrap_pyfunction!(layer_norm_backward_given, module)?)
         }
     };

@@ -2,10 +2,12 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use warpfold::cuda::pool::Pooled;
 use warpfold::pool::{self, Pool};
 use warpfold::{Array, select};
 
 use super::call::{computed, host};
+use crate::gpu::{GpuArray, pooled};
 use crate::input::Input;
 use crate::options::{self, Count};
 use crate::pool::run;
@@ -83,7 +85,13 @@ fn max_pool<'py>(
     ceil_mode: bool,
     return_indices: bool,
 ) -> PyResult<Two<'py>> {
-    let (input, windows) = (host(x)?, Windows::of(kernel_size, stride, padding, Some(dilation), ceil_mode));
+    let windows = Windows::of(kernel_size, stride, padding, Some(dilation), ceil_mode);
+    if let Some(x) = GpuArray::of(x)? {
+        return pooled(&x, None, return_indices, |device, x, _| {
+            Pooled::max_pool(device, x, &windows.options(None), return_indices)
+        });
+    }
+    let input = host(x)?;
     let x = input.layout()?;
     let found = run(input.py(), x.len(), |how| pool::max_pool(x, &windows.options(how.threads), return_indices))?;
     two(&input, found.values, found.indices)
@@ -101,9 +109,17 @@ fn max_pool_backward<'py>(
     dilation: Numbers,
     ceil_mode: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (input, indices) = (host(gradient)?, host(indices)?);
     let windows = Windows::of(kernel_size, stride, padding, Some(dilation), ceil_mode);
-    let (gradient, indices, size) = (input.layout()?, indices.layout()?, size.of(windows.kernel_size.len()));
+    let size = size.of(windows.kernel_size.len());
+    if let Some(gradient) = GpuArray::of(gradient)? {
+        let (found, _) = pooled(&gradient, Some(indices), false, |device, gradient, indices| {
+            let indices = indices.expect("they were given");
+            Pooled::max_pool_backward(device, gradient, indices, &size, &windows.options(None))
+        })?;
+        return Ok(found);
+    }
+    let (input, indices) = (host(gradient)?, host(indices)?);
+    let (gradient, indices) = (input.layout()?, indices.layout()?);
     computed(&input, &gradient, |threads| pool::max_pool_backward(gradient, indices, &size, &windows.options(threads)))
 }
 
@@ -120,10 +136,20 @@ fn avg_pool<'py>(
     count_include_pad: bool,
     divisor_override: Option<i64>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (input, windows) = (host(x)?, Windows::of(kernel_size, stride, padding, None, ceil_mode));
-    let (x, size) = (input.layout()?, size.map(|size| size.of(windows.kernel_size.len())));
+    let windows = Windows::of(kernel_size, stride, padding, None, ceil_mode);
+    let size = size.map(|size| size.of(windows.kernel_size.len()));
+    let options = |threads| Pool { count_include_pad, divisor_override, ..windows.options(threads) };
+    if let Some(x) = GpuArray::of(x)? {
+        let (found, _) = pooled(&x, None, false, |device, x, _| match &size {
+            None => Pooled::avg_pool(device, x, &options(None)),
+            Some(size) => Pooled::avg_pool_backward(device, x, size, &options(None)),
+        })?;
+        return Ok(found);
+    }
+    let input = host(x)?;
+    let x = input.layout()?;
     computed(&input, &x, |threads| {
-        let options = Pool { count_include_pad, divisor_override, ..windows.options(threads) };
+        let options = options(threads);
         match size {
             None => pool::avg_pool(x, &options),
             Some(size) => pool::avg_pool_backward(x, &size, &options),

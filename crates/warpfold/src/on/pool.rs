@@ -1,4 +1,4 @@
-//! Pooling and `top_k`. They are computed on the CPU for now.
+//! Pooling and `top_k`.
 
 use warpfold_array::{Array, ArrayRef, Error};
 use warpfold_cpu::pool::{self, MaxPool, Pool};
@@ -6,15 +6,19 @@ use warpfold_cpu::select::{self, TopK};
 
 use crate::device::DeviceName;
 
-/// The operations as functions: a row has the documentation, the function here, that of the CPU and its arguments.
+/// The operations as functions: a row has the documentation, the function here, that of the CPU, that of a GPU and the
+/// arguments.
 macro_rules! operations {
-    ($($(#[$doc:meta])* $name:ident = $module:ident::$cpu:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {$(
+    ($(
+        $(#[$doc:meta])*
+        $name:ident = $cpu:ident, $gpu:ident($($argument:ident: $type:ty),*) -> $result:ty;
+    )*) => {$(
         $(#[$doc])*
         pub fn $name(device: DeviceName, $($argument: $type),*) -> Result<$result, Error> {
             on!(
                 device,
-                cpu: $module::$cpu($($argument),*),
-                gpu: |_gpu| Err(on_the_cpu(device, stringify!($cpu))),
+                cpu: pool::$cpu($($argument),*),
+                gpu: |gpu| crate::cuda::pool::$gpu($($argument,)* &gpu),
             )
         }
     )*};
@@ -33,13 +37,13 @@ operations! {
     /// ```
     ///
     /// # Errors
-    /// As [`pool::max_pool`]; [`Error::Device`] of a GPU.
-    max_pool_on = pool::max_pool(x: ArrayRef<'_>, options: &Pool<'_>, indices: bool) -> MaxPool;
+    /// As [`pool::max_pool`]; [`Error::Device`] if it is not there, or fails.
+    max_pool_on = max_pool, max_pool_host(x: ArrayRef<'_>, options: &Pool<'_>, indices: bool) -> MaxPool;
     /// The gradient of the elements before [`max_pool_on`], as [`pool::max_pool_backward`].
     ///
     /// # Errors
-    /// As [`pool::max_pool_backward`]; [`Error::Device`] of a GPU.
-    max_pool_backward_on = pool::max_pool_backward(
+    /// As [`pool::max_pool_backward`]; [`Error::Device`] if it is not there, or fails.
+    max_pool_backward_on = max_pool_backward, max_pool_backward_host(
         gradient: ArrayRef<'_>, indices: ArrayRef<'_>, size: &[usize], options: &Pool<'_>
     ) -> Array;
     /// The mean of each window, as [`pool::avg_pool`], of a host array. [`DeviceName::Auto`] is the CPU.
@@ -54,27 +58,36 @@ operations! {
     /// ```
     ///
     /// # Errors
-    /// As [`pool::avg_pool`]; [`Error::Device`] of a GPU.
-    avg_pool_on = pool::avg_pool(x: ArrayRef<'_>, options: &Pool<'_>) -> Array;
+    /// As [`pool::avg_pool`]; [`Error::Device`] if it is not there, or fails.
+    avg_pool_on = avg_pool, avg_pool_host(x: ArrayRef<'_>, options: &Pool<'_>) -> Array;
     /// The gradient of the elements before [`avg_pool_on`], as [`pool::avg_pool_backward`].
     ///
     /// # Errors
-    /// As [`pool::avg_pool_backward`]; [`Error::Device`] of a GPU.
-    avg_pool_backward_on = pool::avg_pool_backward(
+    /// As [`pool::avg_pool_backward`]; [`Error::Device`] if it is not there, or fails.
+    avg_pool_backward_on = avg_pool_backward, avg_pool_backward_host(
         gradient: ArrayRef<'_>, size: &[usize], options: &Pool<'_>
     ) -> Array;
-    /// The greatest or the least elements along an axis, as [`select::top_k`], of a host array. [`DeviceName::Auto`] is
-    /// the CPU.
-    ///
-    /// # Errors
-    /// As [`select::top_k`]; [`Error::Device`] of a GPU.
-    top_k_on = select::top_k(
-        x: ArrayRef<'_>, k: usize, axis: isize, largest: bool, threads: Option<usize>
-    ) -> TopK;
 }
 
-/// The error of a GPU, which has no kernels of these operations.
-#[cfg(feature = "cuda")]
-fn on_the_cpu(device: DeviceName, op: &str) -> Error {
-    Error::Device { name: device.to_string(), why: format!("{op} is computed on the CPU for now: give `cpu`") }
+/// The greatest or the least elements along an axis, as [`select::top_k`], of a host array. [`DeviceName::Auto`] is the
+/// CPU.
+///
+/// # Errors
+/// As [`select::top_k`]; [`Error::Device`] of a GPU, which has no kernels for it.
+pub fn top_k_on(
+    device: DeviceName,
+    x: ArrayRef<'_>,
+    k: usize,
+    axis: isize,
+    largest: bool,
+    threads: Option<usize>,
+) -> Result<TopK, Error> {
+    on!(
+        device,
+        cpu: select::top_k(x, k, axis, largest, threads),
+        gpu: |_gpu| {
+            let why = "top_k is computed on the CPU for now: give `cpu`".to_owned();
+            Err(Error::Device { name: device.to_string(), why })
+        },
+    )
 }

@@ -1,20 +1,22 @@
-"""The kernels of batch norm and group norm in `batch_invariant`, on the CPU. On a GPU they are kept PyTorch's."""
+"""The kernels of batch norm and group norm in `batch_invariant`."""
 
 import torch
 
 from .. import _native
+from . import _composed, _composed_norms
 from ._invariant import _replaces
 from ._norms import _move
 
 
 @_replaces("native_batch_norm")
 def _batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
-    if x.is_cuda or x.dim() < 2 or (not training and (running_mean is None or running_var is None)):
+    if x.dim() < 2 or (not training and (running_mean is None or running_var is None)):
         return NotImplemented
+    of = (_composed_norms if x.is_cuda else _native).batch_norm
     if not training:
-        y, _, _ = _native.batch_norm(x, weight, bias, running_mean, running_var, 1, eps)
+        y, _, _ = of(x, weight, bias, running_mean, running_var, 1, eps)
         return y, x.new_empty(0), x.new_empty(0)
-    y, mean, var = _native.batch_norm(x, weight, bias, None, None, 1, eps)
+    y, mean, var = of(x, weight, bias, None, None, 1, eps)
     count = x.numel() // x.shape[1]
     _move(((running_mean, mean), (running_var, var * (count / max(count - 1, 1)))), momentum)
     return y, mean, (var + eps).rsqrt()
@@ -22,29 +24,30 @@ def _batch_norm(x, weight, bias, running_mean, running_var, training, momentum, 
 
 @_replaces("native_batch_norm_backward")
 def _batch_norm_backward(gradient, x, weight, running_mean, running_var, mean, inverse, training, eps, mask):
-    if x.is_cuda or x.dim() < 2:
+    if x.dim() < 2:
         return NotImplemented
     statistics = (None, None) if training else (running_mean, running_var)
-    bias = torch.zeros(x.shape[1], dtype=x.dtype if weight is None else weight.dtype)
-    found = _native.batch_norm_backward(x, gradient, 1, eps, weight, bias, *statistics)
+    bias = x.new_zeros(x.shape[1], dtype=x.dtype if weight is None else weight.dtype)
+    of = (_composed_norms if x.is_cuda else _native).batch_norm_backward
+    found = of(x, gradient, 1, eps, weight, bias, *statistics)
     return tuple(of if wanted else None for of, wanted in zip(found, mask))
 
 
 @_replaces("native_group_norm")
 def _group_norm(x, weight, bias, samples, channels, size, groups, eps):
-    if x.is_cuda:
-        return NotImplemented
     # The mean and one over the deviation are kept for the gradient, in the dtype of PyTorch's kernel.
     dtype = x.dtype if weight is None else weight.dtype
     rows = x.reshape(samples, groups, -1)
     inverse = (_native.var(rows, 2, dtype) + eps).sqrt().reciprocal()
-    return _native.group_norm(x, groups, weight, bias, epsilon=eps), _native.mean(rows, 2, dtype), inverse
+    if x.is_cuda:
+        y = _composed_norms.group_norm(x, groups, weight, bias, eps)
+    else:
+        y = _native.group_norm(x, groups, weight, bias, epsilon=eps)
+    return y, _native.mean(rows, 2, dtype), inverse
 
 
 @_replaces("native_group_norm_backward")
 def _group_norm_backward(gradient, x, mean, inverse, weight, samples, channels, size, groups, mask):
-    if x.is_cuda:
-        return NotImplemented
     real = torch.float64 if x.dtype == torch.float64 else torch.float32
     shape = (samples, groups, channels // groups, size)
     g, inverse = gradient.to(real).reshape(shape), inverse.to(real).view(samples, groups, 1, 1)
@@ -54,7 +57,7 @@ def _group_norm_backward(gradient, x, mean, inverse, weight, samples, channels, 
     if mask[0]:
         w = 1 if weight is None else weight.to(real).view(1, groups, -1, 1)
         count = channels // groups * size
-        total, slope = (_native.sum(sums * w, 2, keepdims=True) / count for sums in (totals, dots))
+        total, slope = (_composed._over(_native.sum(sums * w, 2, keepdims=True), count) for sums in (totals, dots))
         of_x = (((g * w - total) - normal * slope) * inverse).to(x.dtype).view(x.shape)
     dtype = x.dtype if weight is None else weight.dtype
     if mask[1]:

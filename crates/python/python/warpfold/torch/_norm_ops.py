@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from .. import _native
-from . import _composed
+from . import _composed, _composed_norms
 from ._ops import _define, _detached, _like, _pulled
 
 
@@ -135,10 +135,14 @@ layer_norm, layer_norm_residual = _of_last_axes("layer_norm", _plain_layer_norm)
 
 
 def _group_norm(x, weight, bias, groups, eps):
+    if x.is_cuda:
+        return _composed_norms.group_norm(x, groups, weight, bias, eps)
     return _native.group_norm(x, groups, weight, bias, epsilon=eps)
 
 
 def _group_norm_backward(gradient, x, weight, bias, groups, eps):
+    if x.is_cuda:
+        return _composed_norms.group_norm_backward(x, gradient, groups, weight, bias, eps)
     return _native.group_norm_backward(x, gradient, groups, weight, bias, eps, 0.0)
 
 
@@ -161,6 +165,8 @@ def _channels_axis(x):
 
 
 def _batch_norm(x, weight, bias, mean, var, eps):
+    if x.is_cuda:
+        return _composed_norms.batch_norm(x, weight, bias, mean, var, _channels_axis(x), eps)
     y, *statistics = _native.batch_norm(x, weight, bias, mean, var, _channels_axis(x), eps)
     return y, *statistics
 
@@ -172,6 +178,8 @@ def _batch_norm_shapes(x, weight, bias, mean, var, eps):
 
 
 def _batch_norm_backward(gradient, x, weight, bias, mean, var, eps):
+    if x.is_cuda:
+        return _composed_norms.batch_norm_backward(x, gradient, _channels_axis(x), eps, weight, bias, mean, var)
     return _native.batch_norm_backward(x, gradient, _channels_axis(x), eps, weight, bias, mean, var)
 
 

@@ -3,7 +3,7 @@
 import torch
 
 from .. import _native
-from . import _composed
+from . import _composed, _composed_norms
 from ._ops import _define, _detached
 
 _MAX = "int[] kernel_size, int[] stride, int[] padding, int[] dilation, bool ceil_mode"
@@ -160,7 +160,8 @@ _batched(avg_pool_backward)
 
 
 def _topk(x, k, dim, largest):
-    return _native.top_k(x.detach(), k, dim, largest)
+    of = _composed_norms.topk if x.is_cuda else _native.top_k
+    return of(x.detach(), k, dim, largest)
 
 
 def _topk_shape(x, k, dim, largest):

@@ -1,0 +1,75 @@
+//! Pooling: windows over the last one to three axes of an array, and the gradients.
+//!
+//! Idea: a thread has a window of a few planes, whose elements lie at the same places of each plane: where they are is
+//! computed once for all. It walks over them in row-major order, and reduces them by the tree, a binary counter in
+//! registers. A gradient is the same of the windows that hold an element, so nothing is added by atomics.
+//! Bottleneck: instructions, 10 to 20 for an element of a window. Neighbours' windows share elements, which the caches
+//! have.
+//!
+//! - [`along`]: what a window or an element takes of an axis. [`walk`]: the planes of a thread, and the elements of
+//!   its window. [`stack`]: the tree. [`number`]: elements in memory. [`average`], [`max`]: the operations.
+//!   [`table`]: their names.
+
+pub mod along;
+pub mod average;
+pub mod max;
+pub mod number;
+pub mod stack;
+pub mod table;
+pub mod walk;
+
+use crate::params::params;
+use crate::reduce::shape::map::Divisor;
+use along::Along;
+
+/// Planes of a thread whose windows are not large.
+pub const PLANES: usize = 4;
+/// Levels of the tree of such windows, above those of eight elements: they have fewer than [`SMALL`] elements.
+pub const LEVELS: usize = 3;
+/// Elements that a window has to have for the kernels of large ones, whose threads have one plane.
+pub const SMALL: u64 = 8 << LEVELS;
+/// Levels of the tree of all other windows: planes have fewer than 2^31 elements.
+pub const MOST_LEVELS: usize = 28;
+
+/// What a mean is divided by: the number of elements of its window.
+pub const ELEMENTS: u32 = 0;
+/// That, and the padding.
+pub const PADDED: u32 = 1;
+/// A number.
+pub const FIXED: u32 = 2;
+
+params! {
+    #[derive(Default)]
+    /// Where the arrays of pooling are.
+    pub struct PoolAt {
+        /// The first element of the source: of the array, or of the gradient of the results.
+        pub input: u64,
+        /// The first result.
+        pub output: u64,
+        /// The first index, where indices are read or wanted; zero: nowhere.
+        pub places: u64,
+    }
+
+    #[derive(Default)]
+    /// Pooling. Results and indices lie in C order, the source in any two axes of planes.
+    pub struct Pool at PoolAt {
+        /// What each of three axes has, the innermost last.
+        pub axis: [Along; 3],
+        /// Planes.
+        pub planes: u64,
+        /// Results of a plane, fewer than 2^31.
+        pub results: Divisor,
+        /// Planes of the inner one of their two axes.
+        pub inner: Divisor,
+        /// Bytes from plane to plane of the inner axis.
+        pub near: i64,
+        /// Bytes from plane to plane of the outer axis.
+        pub far: i64,
+        /// The divisor, if it is [`FIXED`].
+        pub divisor: f64,
+        /// The dtype of the elements, as its place in `DType::ALL`.
+        pub dtype: u32,
+        /// [`ELEMENTS`], [`PADDED`] or [`FIXED`].
+        pub divides: u32,
+    }
+}

@@ -1,0 +1,69 @@
+//! Pooling of arrays on a GPU: queued on the current stream of the library that has them, without waiting, with results
+//! in memory of that library, as reductions are.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use warpfold::cuda::pool::Pooled;
+use warpfold::cuda::{self, ArrayView, Device};
+use warpfold::{DType, Error};
+
+use super::array::GpuArray;
+use super::cache;
+use crate::pool;
+
+/// Two results, of which the second may be left out.
+type Two<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>);
+
+/// Pools an array, as `plan` prepares it for the array and the indices of a gradient. The indices of the results are the
+/// second result, if they are wanted.
+///
+/// # Errors
+/// TypeError and ValueError for indices that are not on the GPU of the array; as those of `plan`; what the driver says.
+pub fn pooled<'py>(
+    x: &GpuArray<'py>,
+    indices: Option<&Bound<'py, PyAny>>,
+    wants_indices: bool,
+    plan: impl FnOnce(&Device, &ArrayView<'_>, Option<&ArrayView<'_>>) -> Result<Pooled, Error> + Send,
+) -> PyResult<Two<'py>> {
+    let py = x.of.py();
+    let indices = indices.map(|indices| beside(x, indices)).transpose()?;
+    let stream = cache::stream(x)?;
+    if let Some(other) = indices.as_ref().filter(|other| other.stream != x.stream) {
+        // An array of another library.
+        let stream = cache::stream(other)?;
+        pool::detached(py, || Ok(stream.synchronize()?))?;
+    }
+    let (view, of_indices) = (x.view()?, indices.as_ref().map(GpuArray::view).transpose()?);
+    let pooled = {
+        let device = x.device;
+        pool::detached(py, || plan(&cuda::shared(device)?, &view, of_indices.as_ref()))?
+    };
+    let values = x.place(&stream, pooled.shape(), pooled.dtype())?;
+    let places = wants_indices.then(|| x.place(&stream, pooled.shape(), DType::I64)).transpose()?;
+    let (is_own, to) = (values.is_own(), [values.address, places.as_ref().map_or(0, |places| places.address)]);
+    pool::detached(py, || {
+        // SAFETY: there is room for results of this shape and these dtypes in C order, which nobody else knows yet. The
+        // library frees memory in the order of the stream.
+        unsafe { pooled.run_at(&stream, view, of_indices, to[0], to[1]) }?;
+        if is_own { Ok(stream.synchronize()?) } else { Ok(()) }
+    })?;
+    let results = (values.lent(x)?, places.map(|places| places.lent(x)).transpose()?);
+    for read in [Some(x), indices.as_ref()].into_iter().flatten() {
+        read.keep(&Arc::clone(&stream))?;
+    }
+    Ok(results)
+}
+
+/// Indices on the GPU of an array.
+fn beside<'py>(x: &GpuArray<'py>, indices: &Bound<'py, PyAny>) -> PyResult<GpuArray<'py>> {
+    let found = GpuArray::of(indices)?.ok_or_else(|| {
+        PyTypeError::new_err("the gradient is on a GPU, and the indices are not: move them there, too")
+    })?;
+    if found.device != x.device {
+        let text = format!("the gradient is on cuda:{}, the indices on cuda:{}", x.device, found.device);
+        return Err(PyValueError::new_err(text));
+    }
+    Ok(found)
+}
