@@ -147,6 +147,25 @@ impl Call {
         Ok(call)
     }
 
+    /// [`Call::backward`] of `max_pool`, from the dtypes and shapes of the gradient and of the indices.
+    ///
+    /// # Errors
+    /// As those of [`super::max_pool_backward`], but for the indices themselves.
+    pub fn max_backward(
+        (dtype, shape): &(DType, Vec<usize>),
+        (of_indices, shape_of_indices): &(DType, Vec<usize>),
+        size: &[usize],
+        options: &Pool<'_>,
+    ) -> Result<Self, Error> {
+        let call = Self::backward("max_pool_backward", shape, size, options)?;
+        floats(call.op, "the gradient", *dtype)?;
+        call.alike("the indices", shape_of_indices)?;
+        match of_indices {
+            DType::I64 => Ok(call),
+            &dtype => Err(PoolError::IndexDType { dtype }.into()),
+        }
+    }
+
     /// Checks that an array has the shape of the outputs.
     ///
     /// # Errors

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use warpfold_array::{Array, ArrayRef, Error, PoolError};
+use warpfold_core::Float;
 use warpfold_core::pool::gathered;
-use warpfold_core::{DType, Float};
 
 use crate::gather::gather_same;
 use crate::reduction::on_threads;
@@ -12,7 +12,7 @@ use crate::rows::call::{with_float, with_results};
 use crate::rows::lines::{Lines, RowFloat};
 use crate::simd::{array, vectorize};
 
-use super::call::{Call, Pool, floats};
+use super::call::{Call, Pool};
 use super::fold::{Lanes, Nodes, lanes, places, tree};
 use super::max::{NONE, plane};
 use super::tasks::{LANES, Part, Plan, Source};
@@ -38,12 +38,8 @@ pub fn max_pool_backward(
     size: &[usize],
     options: &Pool<'_>,
 ) -> Result<Array, Error> {
-    let call = Call::backward("max_pool_backward", gradient.shape(), size, options)?;
-    floats(call.op, "the gradient", gradient.dtype())?;
-    call.alike("the indices", indices.shape())?;
-    if indices.dtype() != DType::I64 {
-        return Err(PoolError::IndexDType { dtype: indices.dtype() }.into());
-    }
+    let like = |array: &ArrayRef<'_>| (array.dtype(), array.shape().to_vec());
+    let call = Call::max_backward(&like(&gradient), &like(&indices), size, options)?;
     let elements = plane(&call)?;
     with_float!(gradient.dtype(), F => scattered::<F>(&call, gradient, indices, elements))
 }

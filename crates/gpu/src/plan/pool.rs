@@ -6,14 +6,34 @@ use warpfold_core::pool::{Divisor as Divides, Window};
 use warpfold_cpu::pool::Call;
 use warpfold_kernels::block::THREADS;
 use warpfold_kernels::pool::along::Along;
-use warpfold_kernels::pool::{ELEMENTS, FIXED, PADDED, PLANES, Pool, PoolAt, SMALL};
+use warpfold_kernels::pool::{ELEMENTS, FIXED, LARGE, PADDED, PLANES, POWER, Pool, PoolAt};
 use warpfold_kernels::reduce::recipe::code;
 use warpfold_kernels::reduce::shape::map::Divisor;
 
 use super::Launch;
+use super::limits::Limits;
 
 /// Lengths of axes, windows and padding, which kernels count in 32 bits, are below this.
 const MOST: usize = 1 << 30;
+
+/// Threads for each multiprocessor, about; not measured. Each has a window of as many planes as are left for it.
+const THREADS_EACH: u64 = 4 * 2048;
+
+/// The greatest common divisor.
+fn common(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { common(b, a % b) }
+}
+
+/// The inverse of a number modulo another one, of which it has no divisor but 1; both are below 2^30.
+fn inverse(a: usize, modulo: usize) -> usize {
+    let (mut r, mut t) = ([modulo as i64, a as i64], [0i64, 1]);
+    while r[1] != 0 {
+        let q = r[0] / r[1];
+        r = [r[1], r[0] - q * r[1]];
+        t = [t[1], t[0] - q * t[1]];
+    }
+    t[0].rem_euclid(modulo as i64) as usize
+}
 
 /// An operation on windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,39 +89,19 @@ impl Source {
 impl Pooling<'_> {
     /// The launch. None, if axes or planes are too long for the kernels.
     #[must_use]
-    pub fn plan(&self, source: &Source) -> Option<Launch<PoolAt>> {
-        let Call { windows, inputs, outputs, planes, .. } = *self.call;
-        let results = if self.backward { inputs } else { outputs };
+    pub fn plan(&self, source: &Source, limits: &Limits) -> Option<Launch<PoolAt>> {
+        let Call { inputs, outputs, planes, .. } = *self.call;
+        let (results, sources) = if self.backward { (inputs, outputs) } else { (outputs, inputs) };
         let (mut axis, mut leaves) = ([Along::default(); 3], 1u64);
         for (i, along) in axis.iter_mut().enumerate() {
-            let Window { size, stride, padding, dilation, .. } = windows[i];
-            let reach = inputs[i].checked_add(2 * padding)?;
-            // Of one window there is no next one, and of one tap neither.
-            let (stride, dilation) = (stride.min(reach + 1), if size == 1 { 1 } else { dilation });
-            let extent = (size - 1).checked_mul(dilation)? + 1;
-            if reach >= MOST || extent >= MOST || outputs[i] >= MOST {
-                return None;
-            }
-            let each = if self.backward { (extent - 1) / stride + 1 } else { size };
-            leaves *= each.min(if self.backward { outputs[i] } else { inputs[i] }) as u64;
-            *along = Along {
-                size: size as u32,
-                stride: stride as u32,
-                padding: padding as u32,
-                inputs: inputs[i] as u32,
-                outputs: outputs[i] as u32,
-                results: results[i] as u32,
-                step: source.elements[i] as i64,
-                split: Divisor::new(results[i] as u64),
-                strides: Divisor::new(stride as u64),
-                dilation: Divisor::new(dilation as u64),
-            };
+            let most;
+            (*along, most) = self.along(i, [results[i], sources[i]], source.elements[i])?;
+            leaves *= most as u64;
         }
         let of_plane = |lens: [usize; 3]| {
             lens.iter().try_fold(1usize, |all, &len| all.checked_mul(len)).filter(|&all| all < 1 << 31)
         };
-        of_plane(inputs)?;
-        of_plane(outputs)?;
+        of_plane(sources)?;
         let results = of_plane(results)? as u64;
         let (name, has_sums) = match (self.of, self.backward) {
             (Of::Average(_), false) => ("average", true),
@@ -109,23 +109,23 @@ impl Pooling<'_> {
             (Of::Max, false) => ("max", false),
             (Of::Max, true) => ("max_backward", true),
         };
-        let is_large = has_sums && leaves >= SMALL;
-        let of_thread = if is_large { 1 } else { PLANES };
-        let value = if self.dtype == DType::F64 { "f64" } else { "f32" };
-        let entry = format!("pool_{name}{}_{value}", if is_large { "_large" } else { "" });
-        let (divides, divisor) = match self.of {
-            Of::Average(Divides::Padded) => (PADDED, 0.0),
-            Of::Average(fixed @ Divides::Fixed(_)) => {
-                let number = if value == "f64" { fixed.of::<f64>(0, 0) } else { fixed.of::<f32>(0, 0) as f64 };
-                (FIXED, number)
-            }
-            Of::Average(Divides::Elements) | Of::Max => (ELEMENTS, 0.0),
+        let is_large = has_sums && leaves >= LARGE;
+        let entry = match (is_large, self.dtype) {
+            (false, dtype) => format!("pool_{name}_{dtype}"),
+            (true, DType::F64) => format!("pool_{name}_large_f64"),
+            (true, _) => format!("pool_{name}_large_f32"),
         };
+        let groups = planes.div_ceil(if is_large { 1 } else { PLANES }) as u64;
+        let share = (limits.multiprocessors as u64 * THREADS_EACH).div_ceil(results).min(groups);
+        let (divides, divisor) = self.divisor();
         let call = Pool {
             at: PoolAt::default(),
             axis,
             planes: planes as u64,
             results: Divisor::new(results),
+            share,
+            columns: Divisor::new(sources[2] as u64),
+            rows: Divisor::new(sources[1] as u64),
             inner: Divisor::new(source.inner as u64),
             near: source.planes[1] as i64,
             far: source.planes[0] as i64,
@@ -133,9 +133,68 @@ impl Pooling<'_> {
             dtype: code(self.dtype),
             divides,
         };
-        let threads = results.checked_mul(planes.div_ceil(of_thread) as u64)?;
-        let grid = i32::try_from(threads.div_ceil(THREADS as u64)).ok()? as u32;
+        let grid = i32::try_from((results * share).div_ceil(THREADS as u64)).ok()? as u32;
         Some(Launch::new(entry, grid, THREADS, &call))
+    }
+
+    /// An axis, and how much of it a result takes at most.
+    fn along(&self, i: usize, [results, sources]: [usize; 2], step: isize) -> Option<(Along, usize)> {
+        let (Window { size, stride, padding, dilation, .. }, call) = (self.call.windows[i], self.call);
+        let reach = call.inputs[i].checked_add(2 * padding)?;
+        // Of one window there is no next one, and of one tap neither.
+        let (stride, dilation) = (stride.min(reach + 1), if size == 1 { 1 } else { dilation });
+        let extent = (size - 1).checked_mul(dilation)? + 1;
+        if reach >= MOST || extent >= MOST || call.outputs[i] >= MOST {
+            return None;
+        }
+        let common = common(stride, dilation);
+        let (apart, each) = (dilation / common, stride / common);
+        let most = if self.backward { (extent - 1) / (stride * apart) + 1 } else { size };
+        let along = Along {
+            size: size as u32,
+            stride: stride as u32,
+            dilation: dilation as u32,
+            padding: padding as u32,
+            inputs: call.inputs[i] as u32,
+            outputs: call.outputs[i] as u32,
+            sources: sources as u32,
+            apart: apart as u32,
+            inverse: inverse(each % apart, apart) as u32,
+            common: common as u32,
+            step: step as i64,
+            split: Divisor::new(results as u64),
+            strides: Divisor::new(stride as u64),
+            dilations: Divisor::new(dilation as u64),
+            commons: Divisor::new(common as u64),
+            aparts: Divisor::new(apart as u64),
+        };
+        Some((along, most.min(sources)))
+    }
+
+    /// What sums are divided by: how, and the number, if it is one for all windows.
+    fn divisor(&self) -> (u32, f64) {
+        let Of::Average(divides) = self.of else { return (ELEMENTS, 0.0) };
+        let number = |divides: Divides, elements: usize, padded: usize| match self.dtype {
+            DType::F64 => divides.of::<f64>(elements, padded),
+            _ => divides.of::<f32>(elements, padded) as f64,
+        };
+        // Taps of all windows of an axis, if they have the same number.
+        let of_axis = |i: usize, counts_padding: bool| {
+            let (window, len, outputs) = (self.call.windows[i], self.call.inputs[i], self.call.outputs[i]);
+            let (first, last) = (window.padded(0, len), window.padded(outputs - 1, len));
+            (first == last && (counts_padding || window.padding == 0)).then_some(first)
+        };
+        let same = |counts_padding| (0..3).try_fold(1usize, |all, i| all.checked_mul(of_axis(i, counts_padding)?));
+        let (kind, found) = match divides {
+            Divides::Elements => (ELEMENTS, same(false).map(|n| number(divides, n, n))),
+            Divides::Padded => (PADDED, same(true).map(|n| number(divides, n, n))),
+            Divides::Fixed(_) => (FIXED, Some(number(divides, 0, 0))),
+        };
+        match found {
+            None => (kind, 0.0),
+            Some(n) if n.abs() >= 1.0 && n.to_bits() << 12 == 0 => (POWER, 1.0 / n),
+            Some(n) => (FIXED, n),
+        }
     }
 
     /// Whether there is one window of all elements of a plane, and its mean is divided by their number: a reduction.
@@ -163,7 +222,8 @@ mod tests {
             strides[axis - 1] = strides[axis] * shape[axis] as isize;
         }
         let source = Source::of(shape, &strides, options.kernel_size.len()).expect("dense planes");
-        let launch = Pooling { call: &call, of, backward, dtype: DType::F32 }.plan(&source)?;
+        let limits = Limits { multiprocessors: 1, bandwidth: 1e12, aligned: true, shared_bytes: 227 << 10 };
+        let launch = Pooling { call: &call, of, backward, dtype: DType::F32 }.plan(&source, &limits)?;
         Some((launch.entry, launch.grid))
     }
 
@@ -171,10 +231,19 @@ mod tests {
     fn kernels_are_chosen_by_the_elements_of_a_window() {
         let two = |size: &'static [usize]| pool::Pool { kernel_size: size, ..pool::Pool::default() };
         let average = Of::Average(Divides::Elements);
-        assert_eq!(planned(&[64, 64, 64], &two(&[2, 2]), average, false), Some(("pool_average_f32".into(), 64)));
-        assert_eq!(planned(&[64, 64, 64], &two(&[8, 8]), average, false), Some(("pool_average_large_f32".into(), 16)));
-        assert_eq!(planned(&[64, 64, 64], &two(&[8, 8]), Of::Max, false), Some(("pool_max_f32".into(), 4)));
-        assert_eq!(planned(&[64, 64, 64], &two(&[8, 8]), Of::Max, true), Some(("pool_max_backward_f32".into(), 256)));
+        assert_eq!(planned(&[64, 64, 64], &two(&[2, 2]), average, false), Some(("pool_average_f32".into(), 32)));
+        assert_eq!(planned(&[64, 64, 64], &two(&[32, 16]), average, false), Some(("pool_average_large_f32".into(), 2)));
+        assert_eq!(planned(&[64, 64, 64], &two(&[32, 16]), Of::Max, false), Some(("pool_max_f32".into(), 1)));
+        assert_eq!(planned(&[64, 64, 64], &two(&[8, 8]), Of::Max, true), Some(("pool_max_backward_f32".into(), 32)));
+    }
+
+    #[test]
+    fn inverses() {
+        for modulo in 1..60 {
+            for a in (1..60).filter(|&a| common(a, modulo) == 1) {
+                assert_eq!(a % modulo * inverse(a % modulo, modulo) % modulo, 1 % modulo, "{a} modulo {modulo}");
+            }
+        }
     }
 
     #[test]

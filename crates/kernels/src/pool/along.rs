@@ -12,22 +12,34 @@ params! {
         pub size: u32,
         /// From a window to the next.
         pub stride: u32,
+        /// From a tap to the next.
+        pub dilation: u32,
         /// Before the first element.
         pub padding: u32,
         /// Elements of the axis.
         pub inputs: u32,
         /// Windows of the axis.
         pub outputs: u32,
-        /// Results along the axis: windows, or elements of a gradient.
-        pub results: u32,
+        /// The source's elements along the axis: elements, or windows of a gradient.
+        pub sources: u32,
+        /// Windows that hold an element are so many apart.
+        pub apart: u32,
+        /// The inverse of the stride over `common`, modulo `apart`.
+        pub inverse: u32,
+        /// The greatest common divisor of stride and dilation.
+        pub common: u32,
         /// Bytes from element to element of the source.
         pub step: i64,
-        /// Divides by the results.
+        /// Divides by the results along the axis.
         pub split: Divisor,
         /// Divides by the stride.
         pub strides: Divisor,
         /// Divides by the dilation.
-        pub dilation: Divisor,
+        pub dilations: Divisor,
+        /// Divides by `common`.
+        pub commons: Divisor,
+        /// Divides by `apart`.
+        pub aparts: Divisor,
     }
 }
 
@@ -45,34 +57,44 @@ pub struct Span {
 impl Along {
     /// The elements of a window.
     #[inline(always)]
-    pub fn elements(&self, window: u32) -> Span {
-        let step = self.dilation.by as u32;
-        let (begin, end) = (window * self.stride, self.padding + self.inputs);
+    pub fn elements<S: Simt>(&self, s: &S, window: u32) -> Span {
+        let (step, begin, end) = (self.dilation, window * self.stride, self.padding + self.inputs);
         // Taps before the axis, and those before its end.
-        let before = self.padding.saturating_sub(begin);
-        let from = self.dilation.divide_small(before + step - 1).0;
-        let to = self.dilation.divide_small(end.saturating_sub(begin) + step - 1).0.min(self.size);
-        Span { first: (begin + from * step).wrapping_sub(self.padding), count: to.saturating_sub(from), step }
+        let (before, room) = (self.padding.saturating_sub(begin), end.saturating_sub(begin));
+        let (from, to) = if s.branch(step > 1) {
+            let over = |n: u32| self.dilations.divide_small(n + step - 1).0;
+            (over(before), over(room))
+        } else {
+            (before, room)
+        };
+        let first = (begin + from * step).wrapping_sub(self.padding);
+        Span { first, count: to.min(self.size).saturating_sub(from), step }
     }
 
-    /// The windows that may hold an element: with dilation, not all of them do ([`Along::holds`]).
+    /// The windows that hold an element.
     #[inline(always)]
-    pub fn windows(&self, element: u32) -> Span {
+    pub fn windows<S: Simt>(&self, s: &S, element: u32) -> Span {
         let at = element + self.padding;
-        let reach = (self.size - 1) * self.dilation.by as u32;
-        let from = self.strides.divide_small(at.saturating_sub(reach) + self.stride - 1).0;
-        let to = (self.strides.divide_small(at).0 + 1).min(self.outputs);
-        Span { first: from, count: to.saturating_sub(from), step: 1 }
-    }
-
-    /// Whether a window, one of [`Along::windows`], holds an element.
-    #[inline(always)]
-    pub fn holds<S: Simt>(&self, s: &S, window: u32, element: u32) -> bool {
-        if !s.branch(self.dilation.by > 1) {
-            return true;
+        let reach = (self.size - 1) * self.dilation;
+        let (mut from, mut to) = (at.saturating_sub(reach), at + 1);
+        if s.branch(self.stride > 1) {
+            from = self.strides.divide_small(from + self.stride - 1).0;
+            to = self.strides.divide_small(at).0 + 1;
         }
-        let (_, rest) = self.dilation.divide_small(element + self.padding - window * self.stride);
-        rest == 0
+        let to = to.min(self.outputs);
+        if !s.branch(self.dilation > 1) {
+            return Span { first: from, count: to.saturating_sub(from), step: 1 };
+        }
+        // Windows o with at - o * stride a multiple of the dilation.
+        let (part, rest) = self.commons.divide_small(at);
+        let (_, part) = self.aparts.divide_small(part);
+        let (_, first) = self.aparts.divide((part as u64) * (self.inverse as u64));
+        let (_, from_rest) = self.aparts.divide_small(from);
+        let ahead = first as u32 + self.apart - from_rest;
+        let from = from + if ahead >= self.apart { ahead - self.apart } else { ahead };
+        let room = to.saturating_sub(from) + self.apart - 1;
+        let count = self.aparts.divide_small(room).0;
+        Span { first: from, count: if rest == 0 { count } else { 0 }, step: self.apart }
     }
 
     /// Elements and padding of a window without dilation.

@@ -1,89 +1,107 @@
 //! The mean of each window, and its gradient.
 
-use super::number::Number;
-use super::stack::Stack;
-use super::walk::{Own, walk};
-use super::{FIXED, PADDED, Pool};
+use super::number::Elements;
+use super::walk::{Planes, Walk, each};
+use super::{FIXED, PADDED, POWER, Pool};
 use warpfold_core::pool::gathered;
+use warpfold_core::{Element, Float};
 use warpfold_simt::Simt;
 
-/// What the sum of a window is divided by, from its elements, and those with padding.
+/// A number over what the sum of a window is divided by.
 #[inline(always)]
-fn divisor<S: Simt, F: Number>(s: &S, call: &Pool, windows: [u32; 3]) -> F {
-    if s.branch(call.divides == FIXED) {
-        return F::from_f64(call.divisor);
+fn divided<S: Simt, F: Float + Element, const P: usize>(
+    s: &S,
+    call: &Pool,
+    x: [F; P],
+    window: impl Fn() -> [u32; 3],
+) -> [F; P] {
+    let number = F::from_f64(call.divisor);
+    if s.branch(call.divides == POWER) {
+        return x.map(
+            #[inline(always)]
+            |x| x.mul(number),
+        );
     }
-    let [z, y, x] = warpfold_simt::array::from_fn(
+    let number = if s.branch(call.divides == FIXED) { number } else { F::from_count(elements(s, call, window())) };
+    x.map(
         #[inline(always)]
-        |i| {
-            let along = &call.axis[i];
-            (if call.divides == PADDED { along.padded(windows[i]) } else { along.elements(windows[i]).count }) as u64
-        },
-    );
-    F::from_count(z * y * x)
+        |x| x.div(number),
+    )
 }
 
-/// Means, of `P` planes to a thread, with `L` levels above those of eight elements.
+/// Elements of a window, or those with padding.
 #[inline(always)]
-pub fn average<S: Simt, F: Number, const P: usize, const L: usize>(s: &S, call: &Pool) {
-    let Some(own) = Own::<P>::of(s, call) else { return };
-    let spans = warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |i| call.axis[i].elements(own.at[i]),
-    );
-    let (mut stack, mut n) = (Stack::<F, P, L>::empty(), 0);
-    walk(
+fn elements<S: Simt>(s: &S, call: &Pool, [z, y, x]: [u32; 3]) -> u64 {
+    let [a, b, c] = &call.axis;
+    if s.branch(call.divides == PADDED) {
+        return a.padded(z) as u64 * b.padded(y) as u64 * c.padded(x) as u64;
+    }
+    let counts = [a.elements(s, z), b.elements(s, y), c.elements(s, x)];
+    counts[0].count as u64 * counts[1].count as u64 * counts[2].count as u64
+}
+
+/// Means, of `P` planes at a time, with `L` levels above those of 32 elements.
+#[inline(always)]
+pub fn average<S: Simt, E: Elements, const P: usize, const L: usize>(s: &S, call: &Pool) {
+    each::<S, _, P, false>(
         s,
         call,
-        spans,
         #[inline(always)]
-        |_, _| true,
-        #[inline(always)]
-        |_, by| {
-            let leaf = F::read(s, call.dtype, own.sources.map(|at| at.wrapping_add(by as u64)));
-            stack.push(s, n, leaf);
-            n += 1;
+        |planes: &Planes<P>, walk: &Walk| {
+            let sums = walk.tree::<S, E::Number, P, L>(
+                s,
+                #[inline(always)]
+                |by, _| {
+                    planes.sources.map(
+                        #[inline(always)]
+                        |at| E::read(s, call.dtype, at.wrapping_add(by as u64)),
+                    )
+                },
+            );
+            divided(
+                s,
+                call,
+                sums,
+                #[inline(always)]
+                || walk.at,
+            )
         },
+        #[inline(always)]
+        |means, k, to| E::write(s, call.dtype, call.at.output, to, means[k]),
     );
-    let (sums, divisor) = (stack.close(n), divisor::<S, F>(s, call, own.at));
-    let mut k = 0;
-    while k < P {
-        if s.branch((k as u32) < own.planes) {
-            sums[k].div(divisor).write(s, call.dtype, call.at.output, own.result(call, k));
-        }
-        k += 1;
-    }
 }
 
 /// The gradient of the elements, from that of the means.
 #[inline(always)]
-pub fn backward<S: Simt, F: Number, const P: usize, const L: usize>(s: &S, call: &Pool) {
-    let Some(own) = Own::<P>::of(s, call) else { return };
-    let spans = warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |i| call.axis[i].windows(own.at[i]),
-    );
-    let (mut stack, mut n) = (Stack::<F, P, L>::empty(), 0);
-    walk(
+pub fn backward<S: Simt, E: Elements, const P: usize, const L: usize>(s: &S, call: &Pool) {
+    each::<S, _, P, true>(
         s,
         call,
-        spans,
         #[inline(always)]
-        |_, _| true,
-        #[inline(always)]
-        |windows, by| {
-            let gradients: [F; P] = F::read(s, call.dtype, own.sources.map(|at| at.wrapping_add(by as u64)));
-            let divisor = divisor::<S, F>(s, call, windows);
-            stack.push(s, n, gradients.map(|gradient| gradient.div(divisor)));
-            n += 1;
+        |planes: &Planes<P>, walk: &Walk| {
+            walk.tree::<S, E::Number, P, L>(
+                s,
+                #[inline(always)]
+                |by, window| {
+                    let gradients = planes.sources.map(
+                        #[inline(always)]
+                        |at| E::read(s, call.dtype, at.wrapping_add(by as u64)),
+                    );
+                    divided(
+                        s,
+                        call,
+                        gradients,
+                        #[inline(always)]
+                        || {
+                            let (rest, x) = call.columns.divide_small(window);
+                            let (z, y) = call.rows.divide_small(rest);
+                            [z, y, x]
+                        },
+                    )
+                },
+            )
         },
+        #[inline(always)]
+        |sums, k, to| E::write(s, call.dtype, call.at.output, to, gathered(sums[k])),
     );
-    let sums = stack.close(n);
-    let mut k = 0;
-    while k < P {
-        if s.branch((k as u32) < own.planes) {
-            gathered(sums[k]).write(s, call.dtype, call.at.output, own.result(call, k));
-        }
-        k += 1;
-    }
 }

@@ -1,105 +1,129 @@
 //! The greatest element of each window, where it is, and its gradient.
 
-use super::number::Number;
-use super::stack::Stack;
-use super::walk::{Own, walk};
+use super::number::Elements;
+use super::walk::{Planes, Walk, each};
 use super::{PLANES, Pool};
 use crate::address::array;
-use warpfold_core::Key;
-use warpfold_core::pool::{beats, gathered, rank};
+use warpfold_core::pool::gathered;
+use warpfold_core::{Accumulate, Float, Real};
 use warpfold_simt::Simt;
 
-/// The index of no element.
+/// The number of no element.
 const NONE: u32 = u32::MAX;
 
-/// The number of an element in its plane.
-#[inline(always)]
-fn index(call: &Pool, [z, y, x]: [u32; 3]) -> u32 {
-    (z * call.axis[1].inputs + y) * call.axis[2].inputs + x
+/// The greatest elements so far, of each plane.
+#[derive(Clone, Copy)]
+struct Best<F> {
+    /// NaN before the first; anything, once one was NaN.
+    number: [F; PLANES],
+    /// Whether one was NaN.
+    nan: [bool; PLANES],
+    /// The number of the first of them.
+    first: [u32; PLANES],
+}
+
+impl<F: Float> Best<F> {
+    /// Takes the next elements. In the place of those that there are not is minus infinity, after one that there is.
+    #[inline(always)]
+    #[allow(clippy::neg_cmp_op_on_partial_ord)] // One comparison that NaN passes.
+    fn take<S: Simt, E: Elements<Number = F>>(&mut self, s: &S, x: [F; PLANES], number: u32, wants_first: bool) {
+        let mut k = 0;
+        while k < PLANES {
+            let is_nan = x[k].partial_cmp(&x[k]).is_none();
+            if wants_first {
+                // Greater, or one of both is NaN: the element, or what is there before the first.
+                let is_better = !self.nan[k] && !(x[k] <= self.number[k]);
+                self.first[k] = if is_better { number } else { self.first[k] };
+            }
+            self.number[k] = E::greater(s, self.number[k], x[k]);
+            self.nan[k] |= is_nan;
+            k += 1;
+        }
+    }
 }
 
 /// The greatest elements, and the index of the first of them, if indices are wanted.
 #[inline(always)]
-pub fn max<S: Simt, F: Number>(s: &S, call: &Pool) {
-    let Some(own) = Own::<PLANES>::of(s, call) else { return };
-    let spans = warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |i| call.axis[i].elements(own.at[i]),
-    );
-    let (mut best, mut first) = ([F::Key::MIN; PLANES], [NONE; PLANES]);
-    walk(
+pub fn max<S: Simt, E: Elements>(s: &S, call: &Pool) {
+    let (nan, lowest) = (E::Number::from_f64(f64::NAN), E::Number::from_f64(f64::NEG_INFINITY));
+    each::<S, _, PLANES, false>(
         s,
         call,
-        spans,
         #[inline(always)]
-        |_, _| true,
+        |planes: &Planes<PLANES>, walk: &Walk| {
+            let mut best = Best { number: [nan; PLANES], nan: [false; PLANES], first: [NONE; PLANES] };
+            let wants_first = call.at.places != 0;
+            walk.elements(
+                s,
+                ([lowest; PLANES], NONE),
+                #[inline(always)]
+                |by, number| {
+                    let x = planes.sources.map(
+                        #[inline(always)]
+                        |at| E::read(s, call.dtype, at.wrapping_add(by as u64)),
+                    );
+                    (x, number)
+                },
+                #[inline(always)]
+                |_, some| {
+                    let mut i = 0;
+                    if s.branch(wants_first) {
+                        while i < some.len() {
+                            best.take::<S, E>(s, some[i].0, some[i].1, true);
+                            i += 1;
+                        }
+                    } else {
+                        while i < some.len() {
+                            best.take::<S, E>(s, some[i].0, some[i].1, false);
+                            i += 1;
+                        }
+                    }
+                },
+            );
+            (best, walk.count)
+        },
         #[inline(always)]
-        |at, by| {
-            let x: [F; PLANES] = F::read(s, call.dtype, own.sources.map(|at| at.wrapping_add(by as u64)));
-            let (at, mut k) = (index(call, at), 0);
-            while k < PLANES {
-                let key = rank(x[k]);
-                first[k] = if beats(key, best[k]) { at } else { first[k] };
-                best[k] = best[k].max(key);
-                k += 1;
+        |(best, count), k, to| {
+            // A window of padding has no element.
+            let value = if best.nan[k] { nan } else { best.number[k] };
+            E::write(s, call.dtype, call.at.output, to, if count == 0 { lowest } else { value });
+            if s.branch(call.at.places != 0) {
+                let place = if best.first[k] == NONE { -1 } else { best.first[k] as i64 };
+                s.store(array::<i64>(call.at.places), to as usize, place);
             }
         },
     );
-    let mut k = 0;
-    while k < PLANES {
-        if s.branch((k as u32) < own.planes) {
-            let (to, key) = (own.result(call, k), best[k]);
-            // A window of padding has no element.
-            let value = if key == F::Key::MIN { F::from_f64(f64::NEG_INFINITY) } else { F::from_key(key) };
-            value.write(s, call.dtype, call.at.output, to);
-            if s.branch(call.at.places != 0) {
-                let place = if first[k] == NONE { -1 } else { first[k] as i64 };
-                s.store(array::<i64>(call.at.places), to as usize, place);
-            }
-        }
-        k += 1;
-    }
 }
 
 /// The gradient of the elements, from that of the greatest ones, whose indices are there, in C order.
 #[inline(always)]
-pub fn backward<S: Simt, F: Number, const P: usize, const L: usize>(s: &S, call: &Pool) {
-    let Some(own) = Own::<P>::of(s, call) else { return };
-    let spans = warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |i| call.axis[i].windows(own.at[i]),
-    );
-    let (chosen, [_, rows, columns]) = (index(call, own.at) as i64, [0, 1, 2].map(|i| call.axis[i].outputs as u64));
-    let each = call.axis[0].outputs as u64 * rows * columns;
-    let (mut stack, mut n) = (Stack::<F, P, L>::empty(), 0);
-    walk(
+pub fn backward<S: Simt, E: Elements, const P: usize, const L: usize>(s: &S, call: &Pool) {
+    let windows = call.axis[0].sources as u64 * call.rows.by * call.columns.by;
+    each::<S, _, P, true>(
         s,
         call,
-        spans,
         #[inline(always)]
-        |i, window| call.axis[i].holds(s, window, own.at[i]),
-        #[inline(always)]
-        |[z, y, x], by| {
-            let gradients: [F; P] = F::read(s, call.dtype, own.sources.map(|at| at.wrapping_add(by as u64)));
-            let window = (z as u64 * rows + y as u64) * columns + x as u64;
-            let leaf = warpfold_simt::array::from_fn(
+        |planes: &Planes<P>, walk: &Walk| {
+            let chosen: [u64; P] = warpfold_simt::array::from_fn(
                 #[inline(always)]
-                |k| {
-                    let plane = own.plane + (k as u32).min(own.planes - 1) as u64;
-                    let place = s.load(array::<i64>(call.at.places), (plane * each + window) as usize);
-                    if place == chosen { gradients[k] } else { F::NOTHING }
-                },
+                |k| call.at.places.wrapping_add(8 * planes.plane(k) * windows),
             );
-            stack.push(s, n, leaf);
-            n += 1;
+            walk.tree::<S, E::Number, P, L>(
+                s,
+                #[inline(always)]
+                |by, window| {
+                    warpfold_simt::array::from_fn(
+                        #[inline(always)]
+                        |k| {
+                            let place = s.load(array::<i64>(chosen[k]), window as usize);
+                            let gradient = E::read(s, call.dtype, planes.sources[k].wrapping_add(by as u64));
+                            if place == walk.number as i64 { gradient } else { E::Number::NOTHING }
+                        },
+                    )
+                },
+            )
         },
+        #[inline(always)]
+        |sums, k, to| E::write(s, call.dtype, call.at.output, to, gathered(sums[k])),
     );
-    let sums = stack.close(n);
-    let mut k = 0;
-    while k < P {
-        if s.branch((k as u32) < own.planes) {
-            gathered(sums[k]).write(s, call.dtype, call.at.output, own.result(call, k));
-        }
-        k += 1;
-    }
 }

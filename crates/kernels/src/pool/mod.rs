@@ -1,10 +1,9 @@
 //! Pooling: windows over the last one to three axes of an array, and the gradients.
 //!
-//! Idea: a thread has a window of a few planes, whose elements lie at the same places of each plane: where they are is
-//! computed once for all. It walks over them in row-major order, and reduces them by the tree, a binary counter in
-//! registers. A gradient is the same of the windows that hold an element, so nothing is added by atomics.
-//! Bottleneck: instructions, 10 to 20 for an element of a window. Neighbours' windows share elements, which the caches
-//! have.
+//! Idea: a thread has a window of some planes, whose elements lie at the same places of each plane: where they are is
+//! computed once for all. It walks over them in row-major order, four planes at a time, and reduces them by the tree, a
+//! binary counter in registers. A gradient is the same of the windows that hold an element, so nothing is added by
+//! atomics. Bottleneck: instructions. Neighbours' windows share elements, which the caches have.
 //!
 //! - [`along`]: what a window or an element takes of an axis. [`walk`]: the planes of a thread, and the elements of
 //!   its window. [`stack`]: the tree. [`number`]: elements in memory. [`average`], [`max`]: the operations.
@@ -22,14 +21,14 @@ use crate::params::params;
 use crate::reduce::shape::map::Divisor;
 use along::Along;
 
-/// Planes of a thread whose windows are not large.
+/// Planes that a thread has at a time, of windows that are not large.
 pub const PLANES: usize = 4;
-/// Levels of the tree of such windows, above those of eight elements: they have fewer than [`SMALL`] elements.
-pub const LEVELS: usize = 3;
-/// Elements that a window has to have for the kernels of large ones, whose threads have one plane.
-pub const SMALL: u64 = 8 << LEVELS;
+/// Levels of the tree of such windows, above those of 32 elements: they have fewer than [`LARGE`] elements.
+pub const LEVELS: usize = 4;
+/// Elements that a window has to have for the kernels of large ones, whose threads have one plane at a time.
+pub const LARGE: u64 = 32 << LEVELS;
 /// Levels of the tree of all other windows: planes have fewer than 2^31 elements.
-pub const MOST_LEVELS: usize = 28;
+pub const MOST_LEVELS: usize = 26;
 
 /// What a mean is divided by: the number of elements of its window.
 pub const ELEMENTS: u32 = 0;
@@ -37,6 +36,8 @@ pub const ELEMENTS: u32 = 0;
 pub const PADDED: u32 = 1;
 /// A number.
 pub const FIXED: u32 = 2;
+/// A power of two, whose inverse is the number that sums are multiplied by: the same bits.
+pub const POWER: u32 = 3;
 
 params! {
     #[derive(Default)]
@@ -59,17 +60,23 @@ params! {
         pub planes: u64,
         /// Results of a plane, fewer than 2^31.
         pub results: Divisor,
+        /// Threads that share the planes of a result: each takes some planes in turn.
+        pub share: u64,
+        /// Divides by the source's elements along the last axis.
+        pub columns: Divisor,
+        /// The same of the axis before.
+        pub rows: Divisor,
         /// Planes of the inner one of their two axes.
         pub inner: Divisor,
         /// Bytes from plane to plane of the inner axis.
         pub near: i64,
         /// Bytes from plane to plane of the outer axis.
         pub far: i64,
-        /// The divisor, if it is [`FIXED`].
+        /// The divisor, if it is [`FIXED`], or its inverse, if it is a [`POWER`].
         pub divisor: f64,
         /// The dtype of the elements, as its place in `DType::ALL`.
         pub dtype: u32,
-        /// [`ELEMENTS`], [`PADDED`] or [`FIXED`].
+        /// [`ELEMENTS`], [`PADDED`], [`FIXED`] or [`POWER`].
         pub divides: u32,
     }
 }

@@ -1,9 +1,9 @@
-//! The tree over leaves that come one after another, of a few planes at once: a binary counter in registers.
+//! The tree over nodes that come one after another, of a few planes at once: a binary counter in registers.
 
 use warpfold_core::Float;
 use warpfold_simt::Simt;
 
-/// Nodes of subtrees of one leaf, two, four; and of eight and more, of `P` planes.
+/// Nodes of one node, two, four; and of eight and more, of `P` planes.
 #[derive(Clone, Copy)]
 pub struct Stack<F, const P: usize, const L: usize> {
     few: [[F; P]; 3],
@@ -12,7 +12,7 @@ pub struct Stack<F, const P: usize, const L: usize> {
 
 /// The sums of both.
 #[inline(always)]
-fn join<F: Float, const P: usize>(left: [F; P], right: [F; P]) -> [F; P] {
+pub fn join<F: Float, const P: usize>(left: [F; P], right: [F; P]) -> [F; P] {
     warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| left[k].add(right[k]),
@@ -28,20 +28,20 @@ fn select<F: Float, const P: usize>(which: bool, a: [F; P], b: [F; P]) -> [F; P]
 }
 
 impl<F: Float, const P: usize, const L: usize> Stack<F, P, L> {
-    /// Of no leaves.
+    /// Of no nodes.
     #[inline(always)]
     pub fn empty() -> Self {
         Self { few: [[F::NOTHING; P]; 3], more: [[F::NOTHING; P]; L] }
     }
 
-    /// Takes leaf number `i`.
+    /// Takes node number `i`.
     #[inline(always)]
-    pub fn push<S: Simt>(&mut self, s: &S, i: u32, leaf: [F; P]) {
+    pub fn push<S: Simt>(&mut self, s: &S, i: u32, node: [F; P]) {
         if s.branch(i & 1 == 0) {
-            self.few[0] = leaf;
+            self.few[0] = node;
             return;
         }
-        let node = join(self.few[0], leaf);
+        let node = join(self.few[0], node);
         if s.branch(i & 2 == 0) {
             self.few[1] = node;
             return;
@@ -63,12 +63,18 @@ impl<F: Float, const P: usize, const L: usize> Stack<F, P, L> {
         }
     }
 
-    /// The tree of `count` leaves. Of none it is -0.0, which changes no sum.
+    /// The tree of `count` nodes. Of none it is -0.0, which changes no sum.
     #[inline(always)]
-    pub fn close(&self, count: u32) -> [F; P] {
+    pub fn close<S: Simt>(&self, s: &S, count: u32) -> [F; P] {
         let mut node = select(count & 1 != 0, self.few[0], [F::NOTHING; P]);
+        if !s.branch(count > 1) {
+            return node;
+        }
         node = select(count & 2 != 0, join(self.few[1], node), node);
         node = select(count & 4 != 0, join(self.few[2], node), node);
+        if !s.branch(count > 7) {
+            return node;
+        }
         let mut d = 0;
         while d < L {
             node = select(count >> (3 + d) & 1 != 0, join(self.more[d], node), node);

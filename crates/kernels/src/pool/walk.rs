@@ -1,90 +1,209 @@
-//! A thread's window in a few planes, and the walk over its elements.
+//! A thread's window, in the planes that it has, and the walk over its elements.
+//!
+//! Idea: where elements of a window lie is the same in all planes, so it is computed once, and a thread goes on with
+//! other planes. A walk knows how far it is from an element to the next, in a row and from row to row, and takes four
+//! elements at a time, so that as many reads are in flight.
 
 use super::Pool;
-use super::along::Span;
+use super::along::{Along, Span};
+use super::stack::{Stack, join};
 use crate::block::THREADS;
+use warpfold_core::Float;
 use warpfold_simt::Simt;
 
-/// What a thread has: a result of `P` planes.
+/// Elements of a plane that are read before any is used.
+const AHEAD: usize = 4;
+
+/// `P` planes, in which a thread has the same window.
 #[derive(Clone, Copy)]
-pub struct Own<const P: usize> {
-    /// The result's place along each axis.
-    pub at: [u32; 3],
-    /// Its number in the plane.
-    pub number: u32,
-    /// The first plane.
-    pub plane: u64,
-    /// How many planes there are.
-    pub planes: u32,
-    /// The addresses of the planes' first source elements; of planes that there are not, of the last one's.
+pub struct Planes<const P: usize> {
+    /// The first.
+    pub first: u64,
+    /// How many there are.
+    pub count: u32,
+    /// The addresses of the first source elements; of planes that there are not, of the last one's.
     pub sources: [u64; P],
 }
 
-impl<const P: usize> Own<P> {
-    /// None, if there are fewer threads' worth of results.
+impl<const P: usize> Planes<P> {
     #[inline(always)]
-    pub fn of<S: Simt>(s: &S, call: &Pool) -> Option<Self> {
-        let index = s.block_x() as u64 * THREADS as u64 + s.thread_x() as u64;
-        let (group, number) = call.results.divide(index);
-        let plane = group * P as u64;
-        if !s.branch(plane < call.planes) {
-            return None;
+    fn of(call: &Pool, first: u64) -> Self {
+        let count = (call.planes - first).min(P as u64) as u32;
+        let (mut far, mut near) = call.inner.divide(first);
+        let (mut sources, mut k) = ([0; P], 0);
+        while k < P {
+            sources[k] = call.at.input.wrapping_add((near as i64 * call.near + far as i64 * call.far) as u64);
+            let is_last = near + 1 == call.inner.by;
+            let more = k as u32 + 1 < count;
+            far = if more && is_last { far + 1 } else { far };
+            near = if more { if is_last { 0 } else { near + 1 } } else { near };
+            k += 1;
         }
-        let planes = (call.planes - plane).min(P as u64) as u32;
-        let sources = warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| {
-                let (far, near) = call.inner.divide(plane + (k as u32).min(planes - 1) as u64);
-                call.at.input.wrapping_add((near as i64 * call.near + far as i64 * call.far) as u64)
-            },
-        );
-        let number = number as u32;
-        let (rest, x) = call.axis[2].split.divide_small(number);
-        let (z, y) = call.axis[1].split.divide_small(rest);
-        Some(Self { at: [z, y, x], number, plane, planes, sources })
+        Self { first, count, sources }
     }
 
-    /// The number of the result of the thread's plane `k`, of all results.
+    /// The plane of place `k`, or the last one.
     #[inline(always)]
-    pub fn result(&self, call: &Pool, k: usize) -> u64 {
-        (self.plane + k as u64) * call.results.by + self.number as u64
+    pub fn plane(&self, k: usize) -> u64 {
+        self.first + (k as u32).min(self.count - 1) as u64
     }
 }
 
-/// Calls `f` with the places along the axes of all source elements of three spans that `holds` of their axes, in
-/// row-major order, and with bytes from the first element of a plane.
+/// Lets `f` compute the results of all planes of a thread: of windows, or, if `BACKWARD`, of elements. It gets some
+/// planes, and the walk over what a result takes of each. `write` gets what it returns, the number of one of these
+/// planes, and that of the result.
 #[inline(always)]
-pub fn walk<S: Simt>(
+pub fn each<S: Simt, R: Copy, const P: usize, const BACKWARD: bool>(
     s: &S,
     call: &Pool,
-    spans: [Span; 3],
-    holds: impl Fn(usize, u32) -> bool,
-    mut f: impl FnMut([u32; 3], i64),
+    f: impl Fn(&Planes<P>, &Walk) -> R,
+    write: impl Fn(R, usize, u64),
 ) {
-    let [outer, middle, inner] = spans;
-    let mut i = 0;
-    while s.again(i < outer.count) {
-        let z = outer.first + i * outer.step;
-        i += 1;
-        if !s.branch(holds(0, z)) {
-            continue;
-        }
-        let mut j = 0;
-        while s.again(j < middle.count) {
-            let y = middle.first + j * middle.step;
-            j += 1;
-            if !s.branch(holds(1, y)) {
-                continue;
+    let index = s.block_x() as u64 * THREADS as u64 + s.thread_x() as u64;
+    let (slot, number) = call.results.divide(index);
+    let (rest, x) = call.axis[2].split.divide_small(number as u32);
+    let (z, y) = call.axis[1].split.divide_small(rest);
+    let take = |along: &Along, at: u32| if BACKWARD { along.windows(s, at) } else { along.elements(s, at) };
+    let spans = [take(&call.axis[0], z), take(&call.axis[1], y), take(&call.axis[2], x)];
+    let walk = Walk::new(call, number as u32, [z, y, x], spans);
+    let mut first = slot * P as u64;
+    while s.again(slot < call.share && first < call.planes) {
+        let planes = Planes::of(call, first);
+        let (found, mut k) = (f(&planes, &walk), 0);
+        while k < P {
+            if s.branch((k as u32) < planes.count) {
+                write(found, k, (first + k as u64) * call.results.by + number);
             }
-            let row = z as i64 * call.axis[0].step + y as i64 * call.axis[1].step;
-            let mut k = 0;
-            while s.again(k < inner.count) {
-                let x = inner.first + k * inner.step;
-                k += 1;
-                if s.branch(holds(2, x)) {
-                    f([z, y, x], row + x as i64 * call.axis[2].step);
+            k += 1;
+        }
+        first += call.share * P as u64;
+    }
+}
+
+/// The walk over what a result takes of a plane.
+#[derive(Clone, Copy)]
+pub struct Walk {
+    /// The result's number in its plane.
+    pub number: u32,
+    /// Its places along the axes.
+    pub at: [u32; 3],
+    /// Source elements.
+    pub count: u32,
+    /// What it takes of each axis.
+    spans: [Span; 3],
+    /// Bytes to the first, and its number in the plane.
+    begin: (i64, u32),
+    /// The same from one to the next: of a row, of rows, of layers.
+    next: [(i64, u32); 3],
+}
+
+/// A source element, or the end of them.
+#[derive(Clone, Copy)]
+struct Cursor {
+    by: i64,
+    flat: u32,
+    column: u32,
+    row: u32,
+}
+
+impl Walk {
+    #[inline(always)]
+    fn new(call: &Pool, number: u32, at: [u32; 3], spans: [Span; 3]) -> Self {
+        let [z, y, x] = spans;
+        let (rows, columns) = (call.axis[1].sources, call.axis[2].sources);
+        let [along_z, along_y, along_x] = [call.axis[0].step, call.axis[1].step, call.axis[2].step];
+        let begin = (
+            z.first as i64 * along_z + y.first as i64 * along_y + x.first as i64 * along_x,
+            (z.first.wrapping_mul(rows).wrapping_add(y.first)).wrapping_mul(columns).wrapping_add(x.first),
+        );
+        // From the last of a row to the first of the next one.
+        let right = (x.step as i64 * along_x, x.step);
+        let back = (right.0 * (x.count as i64 - 1), right.1.wrapping_mul(x.count.wrapping_sub(1)));
+        let down = (y.step as i64 * along_y, y.step.wrapping_mul(columns));
+        let up = (down.0 * (y.count as i64 - 1), down.1.wrapping_mul(y.count.wrapping_sub(1)));
+        let deep = (z.step as i64 * along_z, z.step.wrapping_mul(rows).wrapping_mul(columns));
+        let next = [
+            right,
+            (down.0 - back.0, down.1.wrapping_sub(back.1)),
+            (deep.0 - up.0 - back.0, deep.1.wrapping_sub(up.1).wrapping_sub(back.1)),
+        ];
+        Self { number, at, count: z.count * y.count * x.count, spans, begin, next }
+    }
+
+    #[inline(always)]
+    fn first(&self) -> Cursor {
+        Cursor { by: self.begin.0, flat: self.begin.1, column: 0, row: 0 }
+    }
+
+    #[inline(always)]
+    fn after(&self, at: Cursor) -> Cursor {
+        let [right, down, deep] = self.next;
+        let (column, row) = (at.column + 1, at.row + 1);
+        let ends_row = column == self.spans[2].count;
+        let ends_layer = ends_row && row == self.spans[1].count;
+        let step = if ends_layer {
+            deep
+        } else if ends_row {
+            down
+        } else {
+            right
+        };
+        Cursor {
+            by: at.by + step.0,
+            flat: at.flat.wrapping_add(step.1),
+            column: if ends_row { 0 } else { column },
+            row: if ends_layer {
+                0
+            } else if ends_row {
+                row
+            } else {
+                at.row
+            },
+        }
+    }
+
+    /// Calls `f` with source elements in row-major order, a few at a time, and with how many there are before them.
+    /// `read` gets bytes to an element from the first one of a plane, and its number in the plane. In the place of
+    /// those that there are not is `nothing`.
+    #[inline(always)]
+    pub fn elements<S: Simt, T: Copy>(
+        &self,
+        s: &S,
+        nothing: T,
+        read: impl Fn(i64, u32) -> T,
+        mut f: impl FnMut(u32, [T; AHEAD]),
+    ) {
+        let (mut at, mut done) = (self.first(), 0);
+        while s.again(done < self.count) {
+            let (mut some, mut i) = ([nothing; AHEAD], 0);
+            while i < AHEAD {
+                if s.branch(done + (i as u32) < self.count) {
+                    some[i] = read(at.by, at.flat);
+                    at = self.after(at);
                 }
+                i += 1;
             }
+            f(done, some);
+            done += AHEAD as u32;
         }
+    }
+
+    /// The trees over leaves of `P` planes, with `L` levels above those of 32 leaves.
+    #[inline(always)]
+    pub fn tree<S: Simt, F: Float, const P: usize, const L: usize>(
+        &self,
+        s: &S,
+        leaf: impl Fn(i64, u32) -> [F; P],
+    ) -> [F; P] {
+        let mut stack = Stack::<F, P, L>::empty();
+        // A leaf of -0.0 changes no sum: four leaves, some of which may be missing, are a node.
+        self.elements(
+            s,
+            [F::NOTHING; P],
+            leaf,
+            #[inline(always)]
+            |done, [a, b, c, d]| stack.push(s, done / AHEAD as u32, join(join(a, b), join(c, d))),
+        );
+        stack.close(s, self.count.div_ceil(AHEAD as u32))
     }
 }

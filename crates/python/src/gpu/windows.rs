@@ -16,8 +16,8 @@ use crate::pool;
 /// Two results, of which the second may be left out.
 type Two<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>);
 
-/// Pools an array, as `plan` prepares it for the array and the indices of a gradient. The indices of the results are the
-/// second result, if they are wanted.
+/// Pools an array, as `plan` prepares it for the array and the indices of a gradient. The indices of the results are
+/// the second result, if they are wanted.
 ///
 /// # Errors
 /// TypeError and ValueError for indices that are not on the GPU of the array; as those of `plan`; what the driver says.
@@ -36,10 +36,8 @@ pub fn pooled<'py>(
         pool::detached(py, || Ok(stream.synchronize()?))?;
     }
     let (view, of_indices) = (x.view()?, indices.as_ref().map(GpuArray::view).transpose()?);
-    let pooled = {
-        let device = x.device;
-        pool::detached(py, || plan(&cuda::shared(device)?, &view, of_indices.as_ref()))?
-    };
+    let device = x.device;
+    let pooled = pool::detached(py, || plan(&cuda::shared(device)?, &view, of_indices.as_ref()))?;
     let values = x.place(&stream, pooled.shape(), pooled.dtype())?;
     let places = wants_indices.then(|| x.place(&stream, pooled.shape(), DType::I64)).transpose()?;
     let (is_own, to) = (values.is_own(), [values.address, places.as_ref().map_or(0, |places| places.address)]);

@@ -16,7 +16,7 @@ def _normalised(rows, eps):
     """Rows of float32 or float64 less their mean, over their deviation; the mean, and one over the deviation."""
     if rows.is_cuda:
         normal, noted = _native.layer_norm_noted(rows, eps)
-        return normal, noted[:, 0], noted[:, 1]
+        return normal, *noted.t().contiguous()
     normal, mean, variance = _native.batch_norm(rows, None, None, None, None, 0, eps)
     return normal, mean, _inverse(variance, eps)
 
@@ -107,7 +107,8 @@ def batch_norm(x, weight, bias, mean, variance, axis, eps):
     of = _Channels("batch_norm", x, axis, eps, mean, variance, weight, bias)
     y = of.result(_affine(of.normal, weight, bias, (-1, 1)))
     if of.given:
-        return y, of.mean, of.variance
+        # An operator's results are no arguments.
+        return y, of.mean.clone(), of.variance.clone()
     return y, of.mean, _native.var(of.rows(x), 1)
 
 
@@ -141,10 +142,17 @@ def _places(x):
 
 
 def topk(x, k, dim, largest):
-    """As `wf.top_k`: by a sort that keeps the order of equal elements."""
-    length = x.shape[dim]
+    """As `wf.top_k`: of integers that are the elements' places, and their indices below that, so that none are equal.
+    Elements of 64 bits have no room for these: they are sorted, and equal ones keep their order."""
+    length, keys = x.shape[dim], _places(x)
     if not 0 <= k <= length:
         raise ValueError(f"top_k: k is {k}, and the axis has {length} elements: give at most as many")
-    indices = torch.sort(_places(x), dim=dim, descending=largest, stable=True)[1].narrow(dim, 0, k)
+    if x.element_size() < 8 and length < 2**31:
+        keys = keys.long() if largest else keys.long().bitwise_not()
+        shape = [-1 if axis == dim % x.dim() else 1 for axis in range(x.dim())]
+        down = torch.arange(length - 1, -1, -1, device=x.device).view(shape)
+        indices = length - 1 - (torch.topk(keys * 2**31 + down, k, dim)[0] & 2**31 - 1)
+    else:
+        indices = torch.sort(keys, dim=dim, descending=largest, stable=True)[1].narrow(dim, 0, k)
     values = x.gather(dim, indices)
-    return _rounded(values, x.dtype) if x.is_floating_point() else values, indices.contiguous()
+    return _rounded(values, x.dtype) if x.is_floating_point() else values.contiguous(), indices.contiguous()

@@ -69,7 +69,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     >>> wf.torch.group_norm(torch.tensor([[1.0, 3.0, 10.0, 30.0]]), 2, eps=0.0)
     tensor([[-1.,  1., -1.,  1.]])
     """
-    _checked("group_norm", input, *_given(weight, bias), on_gpu=False)
+    _checked("group_norm", input, *_given(weight, bias))
     if input.dim() < 2:
         raise ValueError(f"warpfold.torch.group_norm: the input needs 2 axes at least, and has {input.dim()}")
     if num_groups < 1 or input.shape[1] % num_groups:
@@ -93,7 +93,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     >>> mean, var
     (tensor([1.]), tensor([1.5000]))
     """
-    _checked("batch_norm", input, *_given(running_mean, running_var, weight, bias), on_gpu=False)
+    _checked("batch_norm", input, *_given(running_mean, running_var, weight, bias))
     if input.dim() < 2:
         raise ValueError(f"warpfold.torch.batch_norm: the input needs 2 axes at least, and has {input.dim()}")
     if not training:

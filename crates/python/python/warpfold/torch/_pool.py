@@ -22,7 +22,7 @@ def _each(name, what, numbers, axes):
 
 def _windows(name, input, axes, kernel_size, stride, **options):
     """Checks the input; one number for each axis of the windows, of all options."""
-    _checked(name, input, on_gpu=False)
+    _checked(name, input)
     if input.dim() not in (axes + 1, axes + 2):
         raise ValueError(
             f"warpfold.torch.{name}: the input has {axes + 1} axes, channels first, or {axes + 2} with a batch, not "
@@ -123,7 +123,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     >>> wf.torch.topk(torch.tensor([3, 9, 4, 9]), 3)
     topk(values=tensor([9, 9, 4]), indices=tensor([1, 3, 2]))
     """
-    _checked("topk", input, floats=False, on_gpu=False)
+    _checked("topk", input, floats=False)
     x, dim = _axis(input, dim)
     values, indices = _pool_ops.topk(x, k, dim, largest)
     if input.dim() == 0 and k == 1:

@@ -1,12 +1,8 @@
-//! Pooling on a GPU: the greatest element or the mean of each window along the last axes of an array, and the
-//! gradients. Results have the bits of [`warpfold_cpu::pool`].
-//!
-//! In one call: [`max_pool`], [`avg_pool`] and their gradients. Prepared once and run many times, also in a
-//! [`Graph`](crate::Graph): [`Pooled`]. Of arrays in the host's memory: [`max_pool_host`] and its kin.
+//! Pooling that is prepared once and run many times.
 
-use warpfold_array::{ArrayRef, CudaError, Error, Op, PoolError};
+use warpfold_array::{CudaError, Error, Op};
 use warpfold_core::DType;
-use warpfold_cpu::pool::{self, Call, Pool, divisor, floats};
+use warpfold_cpu::pool::{Call, Pool, divisor, floats};
 use warpfold_kernels::block::THREADS;
 use warpfold_kernels::pool::PoolAt;
 use warpfold_kernels::reduce::workspace::COUNTERS;
@@ -23,7 +19,7 @@ use crate::reduce::reduction::Reduction;
 use crate::stream::Stream;
 use crate::view::ArrayView;
 
-/// The values of [`max_pool`], and where they are.
+/// The values of [`max_pool`](super::max_pool), and where they are.
 pub struct MaxPool {
     /// The greatest element of each window.
     pub values: Array,
@@ -53,18 +49,18 @@ enum Work {
 }
 
 struct Windows {
-    /// Copies of what lies otherwise than the kernel reads it, and where in the workspace they go: of the source, and of
-    /// the indices.
+    /// Copies of what lies otherwise than the kernel reads it, and where in the workspace they go: of the source, and
+    /// of the indices.
     copies: [Option<(Ready<ArrangeAt>, usize)>; 2],
     launch: Ready<PoolAt>,
     workspace: usize,
 }
 
 impl Pooled {
-    /// Plans [`avg_pool`] of arrays like `x`, and loads its kernels.
+    /// Plans [`avg_pool`](super::avg_pool) of arrays like `x`, and loads its kernels.
     ///
     /// # Errors
-    /// As [`avg_pool`].
+    /// As [`avg_pool`](super::avg_pool).
     pub fn avg_pool(device: &Device, x: &ArrayView<'_>, options: &Pool<'_>) -> Result<Pooled, Error> {
         let call = Call::new("avg_pool", x.shape(), options)?;
         floats(call.op, "the elements", x.dtype())?;
@@ -72,10 +68,10 @@ impl Pooled {
         Self::new(device, x, None, &Pooling { call: &call, of, backward: false, dtype: x.dtype() }, false)
     }
 
-    /// The same of [`avg_pool_backward`], of gradients like the one given.
+    /// The same of [`avg_pool_backward`](super::avg_pool_backward), of gradients like the one given.
     ///
     /// # Errors
-    /// As [`avg_pool_backward`].
+    /// As [`avg_pool_backward`](super::avg_pool_backward).
     pub fn avg_pool_backward(
         device: &Device,
         gradient: &ArrayView<'_>,
@@ -88,10 +84,10 @@ impl Pooled {
         Self::new(device, gradient, None, &Pooling { call: &call, of, backward: true, dtype: gradient.dtype() }, false)
     }
 
-    /// The same of [`max_pool`].
+    /// The same of [`max_pool`](super::max_pool).
     ///
     /// # Errors
-    /// As [`max_pool`].
+    /// As [`max_pool`](super::max_pool).
     pub fn max_pool(device: &Device, x: &ArrayView<'_>, options: &Pool<'_>, indices: bool) -> Result<Pooled, Error> {
         let call = Call::new("max_pool", x.shape(), options)?;
         floats(call.op, "the elements", x.dtype())?;
@@ -99,10 +95,10 @@ impl Pooled {
         Self::new(device, x, None, &pooling, indices)
     }
 
-    /// The same of [`max_pool_backward`], of gradients and indices like those given.
+    /// The same of [`max_pool_backward`](super::max_pool_backward), of gradients and indices like those given.
     ///
     /// # Errors
-    /// As [`max_pool_backward`].
+    /// As [`max_pool_backward`](super::max_pool_backward).
     pub fn max_pool_backward(
         device: &Device,
         gradient: &ArrayView<'_>,
@@ -110,12 +106,8 @@ impl Pooled {
         size: &[usize],
         options: &Pool<'_>,
     ) -> Result<Pooled, Error> {
-        let call = Call::backward("max_pool_backward", gradient.shape(), size, options)?;
-        floats(call.op, "the gradient", gradient.dtype())?;
-        call.alike("the indices", indices.shape())?;
-        if indices.dtype() != DType::I64 {
-            return Err(PoolError::IndexDType { dtype: indices.dtype() }.into());
-        }
+        let like = |array: &ArrayView<'_>| (array.dtype(), array.shape().to_vec());
+        let call = Call::max_backward(&like(gradient), &like(indices), size, options)?;
         let pooling = Pooling { call: &call, of: Of::Max, backward: true, dtype: gradient.dtype() };
         Self::new(device, gradient, Some(indices), &pooling, false)
     }
@@ -168,7 +160,7 @@ impl Pooled {
                 each.into_iter().all(|((&len, own), dense)| len == 1 || own == dense)
             };
             let copy_of_indices = indices.filter(|indices| !is_dense(indices)).map(&mut copied).transpose()?;
-            let launch = source.and_then(|source| pooling.plan(&source)).ok_or_else(|| {
+            let launch = source.and_then(|source| pooling.plan(&source, &device.limits())).ok_or_else(|| {
                 let why =
                     format!("windows over an array of shape {:?} are more than a kernel counts", call.input_shape);
                 CudaError::Launch { entry: call.op.into(), grid: u32::MAX, block: THREADS, why }
@@ -222,7 +214,7 @@ impl Pooled {
     }
 
     /// Queues one run. The results are in `out` when the stream gets there, which must not be in use by another stream.
-    /// `indices` are those that [`max_pool_backward`] reads.
+    /// `indices` are those that [`max_pool_backward`](super::max_pool_backward) reads.
     ///
     /// # Errors
     /// If an array or the stream is not like that which this was prepared for, or the driver refuses.
@@ -247,7 +239,7 @@ impl Pooled {
     }
 
     /// Queues one run whose results go to memory that somebody else has allocated, in C order; and the indices of
-    /// [`max_pool`], if `places` is not 0.
+    /// [`max_pool`](super::max_pool), if `places` is not 0.
     ///
     /// # Safety
     /// At the addresses there is room for the results, aligned to their elements, which nothing else touches until the
@@ -299,8 +291,8 @@ impl Pooled {
                 for (address, copy) in at.iter_mut().zip(copies) {
                     let Some((copy, to)) = copy else { continue };
                     let output = workspace + *to as u64;
-                    // SAFETY: the array is like that which was planned for, and the workspace has room for its elements;
-                    // it is the stream's, whose lock is held.
+                    // SAFETY: the array is like that which was planned for, and the workspace has room for its
+                    // elements; it is the stream's, whose lock is held.
                     unsafe { copy.queue(stream, ArrangeAt { input: *address, output }) }?;
                     *address = output;
                 }
@@ -320,118 +312,4 @@ fn dense(shape: &[usize], size: usize) -> Vec<isize> {
         step *= len as isize;
     }
     steps
-}
-
-/// Runs what has one result.
-fn values(pooled: &Pooled, stream: &Stream, x: ArrayView<'_>, indices: Option<ArrayView<'_>>) -> Result<Array, Error> {
-    let mut out = MaxPool { values: pooled.output()?, indices: None };
-    pooled.run(stream, x, indices, &mut out)?;
-    Ok(out.values)
-}
-
-/// The mean of each window over the last axes: as [`warpfold_cpu::pool::avg_pool`]. The work is queued.
-///
-/// # Errors
-/// As [`warpfold_cpu::pool::avg_pool`]; an array of another device; axes of 2^30 elements and more; what the driver
-/// says.
-pub fn avg_pool(x: ArrayView<'_>, options: &Pool<'_>, stream: &Stream) -> Result<Array, Error> {
-    values(&Pooled::avg_pool(&stream.device(), &x, options)?, stream, x, None)
-}
-
-/// The gradient of the elements before [`avg_pool`]: as [`warpfold_cpu::pool::avg_pool_backward`]. The work is queued.
-///
-/// # Errors
-/// As [`warpfold_cpu::pool::avg_pool_backward`], and as [`avg_pool`].
-pub fn avg_pool_backward(
-    gradient: ArrayView<'_>,
-    size: &[usize],
-    options: &Pool<'_>,
-    stream: &Stream,
-) -> Result<Array, Error> {
-    values(&Pooled::avg_pool_backward(&stream.device(), &gradient, size, options)?, stream, gradient, None)
-}
-
-/// The greatest element of each window over the last axes, and where it is: as [`warpfold_cpu::pool::max_pool`]. The
-/// work is queued.
-///
-/// # Errors
-/// As [`warpfold_cpu::pool::max_pool`], and as [`avg_pool`].
-pub fn max_pool(x: ArrayView<'_>, options: &Pool<'_>, indices: bool, stream: &Stream) -> Result<MaxPool, Error> {
-    let pooled = Pooled::max_pool(&stream.device(), &x, options, indices)?;
-    let indices = indices.then(|| pooled.output_of_indices()).transpose()?;
-    let mut out = MaxPool { values: pooled.output()?, indices };
-    pooled.run(stream, x, None, &mut out)?;
-    Ok(out)
-}
-
-/// The gradient of the elements before [`max_pool`]: as [`warpfold_cpu::pool::max_pool_backward`], but for indices that
-/// are not in their windows, beyond the axes, too: they have no gradient, and are no error, since to find one would wait
-/// for the device. The work is queued.
-///
-/// # Errors
-/// As [`warpfold_cpu::pool::max_pool_backward`], and as [`avg_pool`].
-pub fn max_pool_backward(
-    gradient: ArrayView<'_>,
-    indices: ArrayView<'_>,
-    size: &[usize],
-    options: &Pool<'_>,
-    stream: &Stream,
-) -> Result<Array, Error> {
-    let pooled = Pooled::max_pool_backward(&stream.device(), &gradient, &indices, size, options)?;
-    values(&pooled, stream, gradient, Some(indices))
-}
-
-/// [`avg_pool`] of an array in the host's memory.
-///
-/// # Errors
-/// As [`avg_pool`].
-pub fn avg_pool_host(x: ArrayRef<'_>, options: &Pool<'_>, device: &Device) -> Result<warpfold_array::Array, Error> {
-    let stream = Stream::new(device)?;
-    avg_pool(Array::upload(&stream, x)?.view(), options, &stream)?.download(&stream)
-}
-
-/// [`avg_pool_backward`] of an array in the host's memory.
-///
-/// # Errors
-/// As [`avg_pool_backward`].
-pub fn avg_pool_backward_host(
-    gradient: ArrayRef<'_>,
-    size: &[usize],
-    options: &Pool<'_>,
-    device: &Device,
-) -> Result<warpfold_array::Array, Error> {
-    let stream = Stream::new(device)?;
-    avg_pool_backward(Array::upload(&stream, gradient)?.view(), size, options, &stream)?.download(&stream)
-}
-
-/// [`max_pool`] of an array in the host's memory.
-///
-/// # Errors
-/// As [`max_pool`].
-pub fn max_pool_host(
-    x: ArrayRef<'_>,
-    options: &Pool<'_>,
-    indices: bool,
-    device: &Device,
-) -> Result<pool::MaxPool, Error> {
-    let stream = Stream::new(device)?;
-    let MaxPool { values, indices } = max_pool(Array::upload(&stream, x)?.view(), options, indices, &stream)?;
-    let indices = indices.map(|indices| indices.download(&stream)).transpose()?;
-    Ok(pool::MaxPool { values: values.download(&stream)?, indices })
-}
-
-/// [`max_pool_backward`] of arrays in the host's memory, whose indices are checked there.
-///
-/// # Errors
-/// As [`warpfold_cpu::pool::max_pool_backward`], and as [`avg_pool`].
-pub fn max_pool_backward_host(
-    gradient: ArrayRef<'_>,
-    indices: ArrayRef<'_>,
-    size: &[usize],
-    options: &Pool<'_>,
-    device: &Device,
-) -> Result<warpfold_array::Array, Error> {
-    let stream = Stream::new(device)?;
-    let [x, places] = [Array::upload(&stream, gradient)?, Array::upload(&stream, indices)?];
-    max_pool_backward(x.view(), places.view(), size, options, &stream)?.download(&stream)
 }
