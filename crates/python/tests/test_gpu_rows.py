@@ -188,6 +188,16 @@ def test_cross_entropy_at_once(dtype):
         equal(torch.autograd.grad(loss, x)[0], expected)
 
 
+def test_an_earlier_gradient_is_not_where_the_logits_are():
+    torch = torch_with_gpu()
+    from warpfold import _native
+
+    x = torch.randn(4, 6, device="cuda")
+    classes, number = torch.tensor([0, 5, 2, 2], device="cuda"), torch.ones((), device="cuda")
+    with pytest.raises(ValueError, match="earlier result"):
+        _native.cross_entropy_again(x, classes, -1, -100, None, number, number, x)
+
+
 def test_compiled_and_in_a_graph():
     torch = torch_with_gpu()
     x = torch.randn(64, 4096, device="cuda", dtype=torch.bfloat16)

@@ -85,10 +85,14 @@ impl<'py> GpuRows<'py> {
         let is_number = |array: &GpuArray<'_>| array.shape.is_empty() && array.dtype == wide;
         let like = |array: &GpuArray<'_>| (array.device, array.stream, array.dtype, array.shape.clone());
         let is_result = like(&there[0]) == like(&self.x) && there[0].is_dense();
+        let bytes = (there[0].shape.iter().product::<usize>() * self.x.dtype.size()) as u64;
+        let meets = there[0].view()?.address().abs_diff(self.x.view()?.address()) < bytes;
         let of_all = self.others[5].as_ref().is_some_and(is_number);
-        if !is_result || !of_all || !is_number(&there[1]) || there[1].device != self.x.device {
-            let text =
-                format!("{}: an earlier result of these elements, and two numbers of {wide}, are needed", self.op);
+        if !is_result || meets || !of_all || !is_number(&there[1]) || there[1].device != self.x.device {
+            let text = format!(
+                "{}: an earlier result, not in place of these elements, and two numbers of {wide} are needed",
+                self.op
+            );
             return Err(PyValueError::new_err(text));
         }
         Ok(Self { there: Some(there), ..self })
