@@ -188,6 +188,29 @@ def test_cross_entropy_at_once(dtype):
         equal(torch.autograd.grad(loss, x)[0], expected)
 
 
+@pytest.mark.parametrize("training", [True, False])
+def test_norms_of_channels_in_the_mode(training):
+    torch = torch_with_gpu()
+    if not hasattr(torch.library, "get_kernel"):
+        pytest.skip("batch_invariant needs torch.library.get_kernel")
+    layers = torch.nn.Sequential(torch.nn.BatchNorm2d(6), torch.nn.GroupNorm(3, 6)).train(training)
+    x = torch.randn(5, 6, 7, 8, generator=torch.Generator().manual_seed(4))
+    results = []
+    for where in ("cpu", "cuda"):
+        model = torch.nn.Sequential(torch.nn.BatchNorm2d(6), torch.nn.GroupNorm(3, 6)).train(training).to(where)
+        model.load_state_dict(layers.state_dict())
+        there = x.to(where).requires_grad_()
+        with wf.torch.batch_invariant() as report:
+            y = model(there)
+            y.square().sum().backward()
+        assert not report.kept and not report.not_ours, report
+        results.append([y, there.grad, *(p.grad for p in model.parameters()), model[0].running_var])
+    for found, expected in zip(*reversed(results), strict=True):
+        torch.testing.assert_close(found.cpu(), expected, rtol=1e-4, atol=1e-4)
+    plain = layers(x)
+    torch.testing.assert_close(results[1][0].cpu(), plain, rtol=1e-4, atol=1e-4)
+
+
 def test_an_earlier_gradient_is_not_where_the_logits_are():
     torch = torch_with_gpu()
     from warpfold import _native

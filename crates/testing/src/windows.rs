@@ -6,7 +6,7 @@ use crate::reference::{Random, Strided};
 use crate::rows::{Size, There, differs, floats};
 use warpfold::cuda::{self, Stream, pool as gpu};
 use warpfold::pool::{self as cpu, Pool};
-use warpfold::{Array, DType, Error, Scalar};
+use warpfold::{Array, ArrayRef, DType, Error, Scalar};
 
 /// Windows that may fit an array or not: at most `elements` elements of it, about.
 struct Problem {
@@ -98,6 +98,33 @@ pub fn average(r: &mut Random, dtype: DType, size: Size, stream: &Stream) -> Opt
     let want = cpu::avg_pool_backward(gradient.view(), problem.size(), &options);
     let got = gpu::avg_pool_backward(there.view(), problem.size(), &options, stream);
     compared(got, want, stream).map(|why| problem.about("avg_pool_backward", &gradient, why))
+}
+
+/// Windows of nearly as many elements as a kernel's tree has room for: none of a random test has such.
+pub fn edges(stream: &Stream) {
+    let r = &mut Random(7);
+    for (size, about) in (507..=513).chain([1024]).map(|size| (size, format!("windows of {size}"))) {
+        let options = Pool { kernel_size: &[size], stride: &[1], ..Pool::default() };
+        let shape = [2, 2 * size];
+        let x = floats(r, DType::F32, &shape);
+        let there = There::new(stream, &x);
+        let want = cpu::avg_pool(x.view(), &options);
+        assert_eq!(compared(gpu::avg_pool(there.view(), &options, stream), want, stream), None, "{about}");
+        let want = cpu::max_pool(x.view(), &options, true).expect("windows that fit");
+        let indices = want.indices.expect("they were asked for");
+        let results = indices.shape.clone();
+        let numbers = indices.into_vec::<i64>().expect("i64");
+        let indices = ArrayRef::from_slice(&numbers, &results).expect("a shape");
+        let gradient = floats(r, DType::F32, &results);
+        let of_x = There::new(stream, &gradient);
+        let want = cpu::avg_pool_backward(gradient.view(), &shape[1..], &options);
+        let got = gpu::avg_pool_backward(of_x.view(), &shape[1..], &options, stream);
+        assert_eq!(compared(got, want, stream), None, "{about}");
+        let of_indices = cuda::Array::upload(stream, indices).expect("room");
+        let want = cpu::max_pool_backward(gradient.view(), indices, &shape[1..], &options);
+        let got = gpu::max_pool_backward(of_x.view(), of_indices.view(), &shape[1..], &options, stream);
+        assert_eq!(compared(got, want, stream), None, "{about}");
+    }
 }
 
 /// Greatest elements of windows, their indices, and their gradients.

@@ -31,6 +31,7 @@ use super::tasks::{LANES, Part, Plan, Source, Strip, apart, apart_len};
 /// [`warpfold_array::PoolError`]; [`warpfold_array::RowError::NotFloats`]; [`Error::Memory`].
 pub fn avg_pool(x: ArrayRef<'_>, options: &Pool<'_>) -> Result<Array, Error> {
     let call = Call::new("avg_pool", x.shape(), options)?;
+    call.afford(false)?;
     floats(call.op, "the elements", x.dtype())?;
     let divisor = divisor(call.op, options)?;
     with_float!(x.dtype(), F => averaged::<F>(&call, x, &Forward { divisor }))
@@ -53,6 +54,7 @@ pub fn avg_pool(x: ArrayRef<'_>, options: &Pool<'_>) -> Result<Array, Error> {
 /// As [`avg_pool`]; a gradient of another shape.
 pub fn avg_pool_backward(gradient: ArrayRef<'_>, size: &[usize], options: &Pool<'_>) -> Result<Array, Error> {
     let call = Call::backward("avg_pool_backward", gradient.shape(), size, options)?;
+    call.afford(true)?;
     floats(call.op, "the gradient", gradient.dtype())?;
     let divisor = divisor(call.op, options)?;
     let how = Backward { divisor, windows: call.forward_reach() };

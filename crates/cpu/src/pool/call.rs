@@ -105,12 +105,6 @@ impl Call {
             let (at, len) = (axis + 3 - axes, shape[rank - axes + axis]);
             (windows[at], inputs[at], outputs[at]) = (window, len, windows_of(op, window, len, shape)?);
         }
-        // The taps of windows that are elements, and their places.
-        let taps = (0..3).map(|axis| {
-            let (Window { size, stride, .. }, len) = (windows[axis], inputs[axis]);
-            size.min((outputs[axis] - 1).saturating_mul(stride.min(len)).saturating_add(len))
-        });
-        memory::afford("the elements of a window", taps.fold(1, usize::saturating_mul), 4 * size_of::<u64>())?;
         let outer = &shape[..rank - axes];
         let output_shape: Vec<usize> = outer.iter().chain(&outputs[3 - axes..]).copied().collect();
         // With the size of an index, the largest of a result's elements.
@@ -141,10 +135,23 @@ impl Call {
         let outer = &shape[..shape.len().saturating_sub(axes)];
         let call = Self::new(op, &[outer, size].concat(), options)?;
         call.alike("the gradient", shape)?;
-        // Inputs a stride apart are groups.
-        let groups = call.windows.iter().zip(call.inputs).map(|(window, len)| window.stride.min(len));
-        memory::afford("the windows of elements", groups.sum(), 16 * size_of::<u64>())?;
         Ok(call)
+    }
+
+    /// Checks that there is room for what a CPU notes of windows, or of gradients.
+    pub(super) fn afford(&self, backward: bool) -> Result<(), Error> {
+        // The taps of windows that are elements, and their places.
+        let taps = (0..3).map(|axis| {
+            let (Window { size, stride, .. }, len) = (self.windows[axis], self.inputs[axis]);
+            size.min((self.outputs[axis] - 1).saturating_mul(stride.min(len)).saturating_add(len))
+        });
+        memory::afford("the elements of a window", taps.fold(1, usize::saturating_mul), 4 * size_of::<u64>())?;
+        if backward {
+            // Inputs a stride apart are groups.
+            let groups = self.windows.iter().zip(self.inputs).map(|(window, len)| window.stride.min(len));
+            memory::afford("the windows of elements", groups.sum(), 16 * size_of::<u64>())?;
+        }
+        Ok(())
     }
 
     /// [`Call::backward`] of `max_pool`, from the dtypes and shapes of the gradient and of the indices.

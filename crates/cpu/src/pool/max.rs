@@ -41,6 +41,7 @@ pub const NONE: u32 = u32::MAX;
 /// [`PoolError`]; [`warpfold_array::RowError::NotFloats`]; [`Error::Memory`].
 pub fn max_pool(x: ArrayRef<'_>, options: &Pool<'_>, indices: bool) -> Result<MaxPool, Error> {
     let call = Call::new("max_pool", x.shape(), options)?;
+    call.afford(false)?;
     floats(call.op, "the elements", x.dtype())?;
     if indices {
         plane(&call)?;

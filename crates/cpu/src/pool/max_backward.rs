@@ -40,6 +40,7 @@ pub fn max_pool_backward(
 ) -> Result<Array, Error> {
     let like = |array: &ArrayRef<'_>| (array.dtype(), array.shape().to_vec());
     let call = Call::max_backward(&like(&gradient), &like(&indices), size, options)?;
+    call.afford(true)?;
     let elements = plane(&call)?;
     with_float!(gradient.dtype(), F => scattered::<F>(&call, gradient, indices, elements))
 }

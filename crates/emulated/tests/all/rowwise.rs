@@ -50,3 +50,8 @@ fn means_of_windows_have_the_bits_of_the_cpu() {
 fn greatest_elements_of_windows_have_the_bits_of_the_cpu() {
     run(windows::max, 300);
 }
+
+#[test]
+fn windows_that_fill_a_tree_have_the_bits_of_the_cpu() {
+    windows::edges(&Emulated::new().stream);
+}

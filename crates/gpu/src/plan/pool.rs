@@ -6,7 +6,7 @@ use warpfold_core::pool::{Divisor as Divides, Window};
 use warpfold_cpu::pool::Call;
 use warpfold_kernels::block::THREADS;
 use warpfold_kernels::pool::along::Along;
-use warpfold_kernels::pool::{ELEMENTS, FIXED, LARGE, PADDED, PLANES, POWER, Pool, PoolAt};
+use warpfold_kernels::pool::{ELEMENTS, FIXED, LARGE, MOST as MOST_OF_PLANE, PADDED, PLANES, POWER, Pool, PoolAt};
 use warpfold_kernels::reduce::recipe::code;
 use warpfold_kernels::reduce::shape::map::Divisor;
 
@@ -99,7 +99,7 @@ impl Pooling<'_> {
             leaves *= most as u64;
         }
         let of_plane = |lens: [usize; 3]| {
-            lens.iter().try_fold(1usize, |all, &len| all.checked_mul(len)).filter(|&all| all < 1 << 31)
+            lens.iter().try_fold(1usize, |all, &len| all.checked_mul(len)).filter(|&all| (all as u64) < MOST_OF_PLANE)
         };
         of_plane(sources)?;
         let results = of_plane(results)? as u64;
@@ -161,7 +161,8 @@ impl Pooling<'_> {
             apart: apart as u32,
             inverse: inverse(each % apart, apart) as u32,
             common: common as u32,
-            step: step as i64,
+            // Of one element there is no next one, wherever that may be.
+            step: if sources == 1 { 0 } else { step as i64 },
             split: Divisor::new(results as u64),
             strides: Divisor::new(stride as u64),
             dilations: Divisor::new(dilation as u64),

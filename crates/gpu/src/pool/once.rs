@@ -19,8 +19,8 @@ fn values(pooled: &Pooled, stream: &Stream, x: ArrayView<'_>, indices: Option<Ar
 /// The mean of each window over the last axes: as [`warpfold_cpu::pool::avg_pool`]. The work is queued.
 ///
 /// # Errors
-/// As [`warpfold_cpu::pool::avg_pool`]; an array of another device; axes of 2^30 elements and more; what the driver
-/// says.
+/// As [`warpfold_cpu::pool::avg_pool`]; an array of another device; planes of nearly 2^31 elements and more,
+/// and axes, strides between taps and windows of 2^30 elements and more; what the driver says.
 pub fn avg_pool(x: ArrayView<'_>, options: &Pool<'_>, stream: &Stream) -> Result<Array, Error> {
     values(&Pooled::avg_pool(&stream.device(), &x, options)?, stream, x, None)
 }

@@ -37,6 +37,8 @@ pub struct Pooled {
     shape: Vec<usize>,
     x: Layout,
     indices: Option<Layout>,
+    /// Whether there are indices of the results.
+    has_indices: bool,
     work: Work,
 }
 
@@ -170,7 +172,7 @@ impl Pooled {
         };
         let [x, indices] = [Some(x), indices].map(|array| array.map(|array| Layout::of(array.layout())));
         let x = x.expect("there is an array");
-        Ok(Pooled { device: device.clone(), dtype, shape: shape.clone(), x, indices, work })
+        Ok(Pooled { device: device.clone(), dtype, shape: shape.clone(), x, indices, has_indices: wants_indices, work })
     }
 
     /// The dtype of the results, which is that of the elements.
@@ -217,7 +219,8 @@ impl Pooled {
     /// `indices` are those that [`max_pool_backward`](super::max_pool_backward) reads.
     ///
     /// # Errors
-    /// If an array or the stream is not like that which this was prepared for, or the driver refuses.
+    /// If an array or the stream is not like that which this was prepared for, if `out` has indices and none were asked
+    /// for, or the other way round, or if the driver refuses.
     pub fn run(
         &self,
         stream: &Stream,
@@ -227,6 +230,12 @@ impl Pooled {
     ) -> Result<(), Error> {
         out.values.is_on(stream, "output")?;
         out.values.expect("output", self.dtype, &self.shape)?;
+        if out.indices.is_some() != self.has_indices {
+            let [found, expected] =
+                [!self.has_indices, self.has_indices].map(|there| if there { "there" } else { "absent" });
+            let (found, expected) = (found.to_owned(), expected.to_owned());
+            return Err(CudaError::Layout { what: "indices of the results", found, expected }.into());
+        }
         if let Some(places) = &out.indices {
             places.is_on(stream, "indices")?;
             places.expect("indices", DType::I64, &self.shape)?;

@@ -25,10 +25,13 @@ use along::Along;
 pub const PLANES: usize = 4;
 /// Levels of the tree of such windows, above those of 32 elements: they have fewer than [`LARGE`] elements.
 pub const LEVELS: usize = 4;
-/// Elements that a window has to have for the kernels of large ones, whose threads have one plane at a time.
-pub const LARGE: u64 = 32 << LEVELS;
-/// Levels of the tree of all other windows: planes have fewer than 2^31 elements.
+/// Elements that a window has to have for the kernels of large ones, whose threads have one plane at a time: nodes of
+/// four fill all levels then, and the root of the tree would be one more.
+pub const LARGE: u64 = (32 << LEVELS) - 3;
+/// Levels of the tree of all other windows.
 pub const MOST_LEVELS: usize = 26;
+/// Elements of a plane are fewer than this, for the same reason.
+pub const MOST: u64 = (32 << MOST_LEVELS) - 3;
 
 /// What a mean is divided by: the number of elements of its window.
 pub const ELEMENTS: u32 = 0;

@@ -1,6 +1,7 @@
 //! Operations on rows of arrays on a GPU: queued on the current stream of the library that has them, without waiting,
 //! with results in memory of that library, as reductions are.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -25,6 +26,16 @@ pub struct GpuRows<'py> {
     others: [Option<GpuArray<'py>>; OTHERS.len()],
     /// Elements of an earlier result, and the number of [`RowAddresses::used`].
     there: Option<[GpuArray<'py>; 2]>,
+}
+
+/// The addresses from an array's first byte to its last one, in memory.
+fn span(array: &GpuArray<'_>) -> PyResult<Range<u64>> {
+    let (mut start, mut end) = (array.view()?.address(), array.view()?.address() + array.dtype.size() as u64);
+    for (&len, &step) in array.shape.iter().zip(&array.strides) {
+        let reach = (len.max(1) as i64 - 1) * step as i64;
+        if reach < 0 { start = start.wrapping_add_signed(reach) } else { end = end.wrapping_add_signed(reach) }
+    }
+    Ok(if array.shape.contains(&0) { start..start } else { start..end })
 }
 
 /// A result of an operation on rows.
@@ -85,12 +96,16 @@ impl<'py> GpuRows<'py> {
         let is_number = |array: &GpuArray<'_>| array.shape.is_empty() && array.dtype == wide;
         let like = |array: &GpuArray<'_>| (array.device, array.stream, array.dtype, array.shape.clone());
         let is_result = like(&there[0]) == like(&self.x) && there[0].is_dense();
-        let bytes = (there[0].shape.iter().product::<usize>() * self.x.dtype.size()) as u64;
-        let meets = there[0].view()?.address().abs_diff(self.x.view()?.address()) < bytes;
+        let written = span(&there[0])?;
+        let mut meets = false;
+        for read in self.others.iter().flatten().chain([&self.x, &there[1]]) {
+            let read = span(read)?;
+            meets |= read.start < written.end && written.start < read.end;
+        }
         let of_all = self.others[5].as_ref().is_some_and(is_number);
         if !is_result || meets || !of_all || !is_number(&there[1]) || there[1].device != self.x.device {
             let text = format!(
-                "{}: an earlier result, not in place of these elements, and two numbers of {wide} are needed",
+                "{}: an earlier result, apart from all that is read, and two numbers of {wide} are needed",
                 self.op
             );
             return Err(PyValueError::new_err(text));

@@ -9,7 +9,7 @@ use warpfold::cuda::pool::Pooled;
 use warpfold::cuda::{self, ArrayView, Device};
 use warpfold::{DType, Error};
 
-use super::array::GpuArray;
+use super::array::{GpuArray, Place};
 use super::cache;
 use crate::pool;
 
@@ -40,7 +40,8 @@ pub fn pooled<'py>(
     let pooled = pool::detached(py, || plan(&cuda::shared(device)?, &view, of_indices.as_ref()))?;
     let values = x.place(&stream, pooled.shape(), pooled.dtype())?;
     let places = wants_indices.then(|| x.place(&stream, pooled.shape(), DType::I64)).transpose()?;
-    let (is_own, to) = (values.is_own(), [values.address, places.as_ref().map_or(0, |places| places.address)]);
+    let is_own = values.is_own() || places.as_ref().is_some_and(Place::is_own);
+    let to = [values.address, places.as_ref().map_or(0, |places| places.address)];
     pool::detached(py, || {
         // SAFETY: there is room for results of this shape and these dtypes in C order, which nobody else knows yet. The
         // library frees memory in the order of the stream.

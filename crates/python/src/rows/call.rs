@@ -139,7 +139,7 @@ impl<'py> FromPyObject<'_, 'py> for Axes {
 
 /// Why an array on a GPU is refused.
 const ON_HOST: &str = "this array is on a GPU, where of the operations on rows only softmax, log_softmax, their \
-    gradients, rms_norm and layer_norm are computed, of arrays that are all there";
+    gradients, rms_norm, layer_norm and pooling are computed, of arrays that are all there";
 
 /// An array of the host whose elements are all present.
 ///

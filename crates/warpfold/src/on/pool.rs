@@ -39,7 +39,8 @@ operations! {
     /// # Errors
     /// As [`pool::max_pool`]; [`Error::Device`] if it is not there, or fails.
     max_pool_on = max_pool, max_pool_host(x: ArrayRef<'_>, options: &Pool<'_>, indices: bool) -> MaxPool;
-    /// The gradient of the elements before [`max_pool_on`], as [`pool::max_pool_backward`].
+    /// The gradient of the elements before [`max_pool_on`], as [`pool::max_pool_backward`]. On a GPU an index beyond
+    /// the axes is no error, and has no gradient.
     ///
     /// # Errors
     /// As [`pool::max_pool_backward`]; [`Error::Device`] if it is not there, or fails.

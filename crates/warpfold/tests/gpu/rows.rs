@@ -53,3 +53,9 @@ fn very_long_rows() {
         assert_eq!(differs(got.map(|got| got.x), &want.x, &stream), None, "layer_norm_backward {shape:?}");
     }
 }
+
+#[test]
+fn windows_that_fill_a_tree() {
+    let Some(gpu) = gpu() else { return };
+    windows::edges(&Stream::new(&gpu).expect("a stream"));
+}

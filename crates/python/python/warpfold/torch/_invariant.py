@@ -29,8 +29,8 @@ NOT_OURS = frozenset(
     "upsample_trilinear3d_backward upsample_nearest1d_backward upsample_nearest2d_backward "
     "upsample_nearest3d_backward _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_backward "
     "_scaled_dot_product_efficient_attention _scaled_dot_product_efficient_attention_backward "
-    "_scaled_dot_product_cudnn_attention _scaled_dot_product_cudnn_attention_backward cudnn_batch_norm "
-    "cudnn_batch_norm_backward _cudnn_rnn _cudnn_rnn_backward _grouped_mm _scaled_mm index_reduce segment_reduce "
+    "_scaled_dot_product_cudnn_attention _scaled_dot_product_cudnn_attention_backward "
+    "_cudnn_rnn _cudnn_rnn_backward _grouped_mm _scaled_mm index_reduce segment_reduce "
     "scatter_reduce scatter_reduce_ _thnn_fused_lstm_cell _thnn_fused_gru_cell _cdist_forward _cdist_backward "
     "_pdist_forward _pdist_backward unfold_backward nansum".split()
 )
@@ -103,7 +103,7 @@ def batch_invariant():
     Sums, means, variances, extremes, norms, logsumexp, softmax and its logarithm, layer norm, group norm, batch norm,
     the losses nll, mse, huber and smooth_l1, index_add, scatter_add, index_put that adds, gradients of embeddings, and
     bincount of weights: forward and backward. All threads of the process are concerned. On a GPU calls do not wait, but for
-    index_add, scatter_add, index_put, bincount and gradients of embeddings; group norm and batch norm are PyTorch's there.
+    index_add, scatter_add, index_put, bincount and gradients of embeddings.
     Matrix products, convolutions and attention remain PyTorch's, and the report says which of them ran. Code of
     `torch.compile` has kernels of its own.
 

@@ -65,3 +65,15 @@ def _group_norm_backward(gradient, x, mean, inverse, weight, samples, channels, 
     if mask[2]:
         of_bias = _native.sum(totals.reshape(samples, channels), 0).to(dtype)
     return of_x, of_weight, of_bias
+
+
+@_replaces("cudnn_batch_norm", keys=("CUDA",))
+def _cudnn_batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
+    found = _batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps)
+    return found if found is NotImplemented else (*found, x.new_empty(0, dtype=torch.uint8))
+
+
+@_replaces("cudnn_batch_norm_backward", keys=("CUDA",))
+def _cudnn_batch_norm_backward(x, gradient, weight, running_mean, running_var, mean, inverse, eps, _reserved):
+    of = _batch_norm_backward
+    return of(gradient, x, weight, running_mean, running_var, mean, inverse, True, eps, (True, True, True))
