@@ -248,7 +248,7 @@ impl Pooled {
     }
 
     /// Queues one run whose results go to memory that somebody else has allocated, in C order; and the indices of
-    /// [`max_pool`](super::max_pool), if `places` is not 0.
+    /// [`max_pool`](super::max_pool), if they were asked for and `places` is not 0.
     ///
     /// # Safety
     /// At the addresses there is room for the results, aligned to their elements, which nothing else touches until the
