@@ -286,6 +286,17 @@ pub fn room(elements: usize, dtype: DType) -> usize {
     padded(elements * dtype.size() + 8 * 8)
 }
 
+/// The steps of a dense array in C order, of whose elements one is `step` after the other.
+#[must_use]
+pub fn in_c_order(shape: &[usize], step: isize) -> Vec<isize> {
+    let (mut steps, mut step) = (vec![0; shape.len()], step);
+    for (to, &len) in steps.iter_mut().zip(shape).rev() {
+        *to = step;
+        step *= len as isize;
+    }
+    steps
+}
+
 /// A copy of an array with elements of `from` as elements of `to`, of the axes' lengths, steps in bytes, and steps in
 /// elements.
 #[must_use]

@@ -102,7 +102,9 @@ pub fn max_pool_host(
     device: &Device,
 ) -> Result<pool::MaxPool, Error> {
     let stream = Stream::new(device)?;
-    let MaxPool { values, indices } = max_pool(Array::upload(&stream, x)?.view(), options, indices, &stream)?;
+    // It stays until the results are there.
+    let x = Array::upload(&stream, x)?;
+    let MaxPool { values, indices } = max_pool(x.view(), options, indices, &stream)?;
     let indices = indices.map(|indices| indices.download(&stream)).transpose()?;
     Ok(pool::MaxPool { values: values.download(&stream)?, indices })
 }

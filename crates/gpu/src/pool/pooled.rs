@@ -13,7 +13,7 @@ use crate::device::Device;
 use crate::launch::Ready;
 use crate::options::Options;
 use crate::plan::pool::{Of, Pooling, Source};
-use crate::plan::rowwise::{arrange, padded};
+use crate::plan::rowwise::{arrange, in_c_order, padded};
 use crate::reduce::layout::Layout;
 use crate::reduce::reduction::Reduction;
 use crate::stream::Stream;
@@ -138,7 +138,7 @@ impl Pooled {
         } else {
             let mut workspace = COUNTERS;
             let mut copied = |array: &ArrayView<'_>| {
-                let (dtype, dense) = (array.dtype(), dense(array.shape(), 1));
+                let (dtype, dense) = (array.dtype(), in_c_order(array.shape(), 1));
                 let axes: Vec<_> = array
                     .shape()
                     .iter()
@@ -151,13 +151,13 @@ impl Pooled {
                 workspace += padded(array.shape().iter().product::<usize>() * dtype.size());
                 Ok::<_, CudaError>((device.ready(&launch)?, at))
             };
-            let in_c_order = || Source::of(x.shape(), &dense(x.shape(), dtype.size()), axes);
+            let dense = |array: &ArrayView<'_>| in_c_order(array.shape(), array.dtype().size() as isize);
             let (source, copy) = match Source::of(x.shape(), x.strides(), axes) {
                 Some(source) => (Some(source), None),
-                None => (in_c_order(), Some(copied(x)?)),
+                None => (Source::of(x.shape(), &dense(x), axes), Some(copied(x)?)),
             };
             let is_dense = |array: &ArrayView<'_>| {
-                let dense = dense(array.shape(), array.dtype().size());
+                let dense = dense(array);
                 let each = array.shape().iter().zip(array.strides()).zip(&dense);
                 each.into_iter().all(|((&len, own), dense)| len == 1 || own == dense)
             };
@@ -311,14 +311,4 @@ impl Pooled {
             }
         }
     }
-}
-
-/// The steps of a dense array in C order, whose elements are so far apart.
-fn dense(shape: &[usize], size: usize) -> Vec<isize> {
-    let (mut steps, mut step) = (vec![0; shape.len()], size as isize);
-    for (to, &len) in steps.iter_mut().zip(shape).rev() {
-        *to = step;
-        step *= len as isize;
-    }
-    steps
 }

@@ -10,7 +10,7 @@ use warpfold_kernels::rowwise::arrange::ArrangeAt;
 use crate::device::Device;
 use crate::launch::Ready;
 use crate::plan::rowsums::RowSums;
-use crate::plan::rowwise::{Factor, RowLayout, RowOperation, arrange, padded, room};
+use crate::plan::rowwise::{Factor, RowLayout, RowOperation, arrange, in_c_order, padded, room};
 use crate::plan::{Launch, Limits};
 use crate::stream::Stream;
 
@@ -191,7 +191,7 @@ impl Sequence {
         for (i, given) in arrays.factors.iter().enumerate() {
             let Some((own, given)) = *given else { continue };
             let lens: Vec<usize> = axes.iter().map(|&axis| shape[axis]).collect();
-            let places = steps(&lens, &(0..lens.len()).collect::<Vec<_>>());
+            let places = in_c_order(&lens, 1);
             let own_axes: Vec<_> = (0..lens.len()).map(|axis| (lens[axis], given[axis], places[axis])).collect();
             let is_dense = own_axes.iter().all(|&(len, x, place)| len == 1 || x == place * size as isize);
             let fills = (layout.len * size).is_multiple_of(16);
@@ -205,7 +205,7 @@ impl Sequence {
             }
         }
         // Results lie in C order, where rows may come first.
-        let c_order = steps(shape, &(0..shape.len()).collect::<Vec<_>>());
+        let c_order = in_c_order(shape, 1);
         let in_place = (0..shape.len()).all(|axis| shape[axis] == 1 || c_order[axis] == dense[axis]);
         let after = (!in_place || of != dtype).then(|| {
             let from = take(room(n, of));
@@ -234,7 +234,7 @@ impl Sequence {
             }
         }
         let batch: Vec<usize> = (0..shape.len()).filter(|axis| !axes.contains(axis)).map(|axis| shape[axis]).collect();
-        let in_order = steps(&batch, &(0..batch.len()).collect::<Vec<_>>());
+        let in_order = in_c_order(&batch, 1);
         let mut of_rows = |place: Place, given: &[isize], dtypes: [DType; 2]| {
             let size = dtypes[0].size() as isize;
             let axes: Vec<_> = (0..batch.len()).map(|axis| (batch[axis], given[axis], in_order[axis])).collect();
