@@ -228,8 +228,10 @@ impl Bound<'_> {
         }
         let hole = AtomicBool::new(false);
         let work = match store {
-            Store::Same => work,
-            Store::By(convert) => work.storing(Storing::By { convert, bytes: self.width * dtype.size(), hole: &hole }),
+            Store::Same => work.of_numbers(),
+            Store::By(convert) => {
+                work.of_numbers().storing(Storing::By { convert, bytes: self.width * dtype.size(), hole: &hole })
+            }
         };
         let write: Write<'_> = &mut |out| write(&work, out);
         let values = with_dtype!(dtype, T => elements::<T>(outputs, self.width, spare, write))?;

@@ -4,7 +4,9 @@ use std::fmt;
 
 use warpfold_core::DType;
 
+use crate::bound::Bound;
 use crate::dispatch::Kernels;
+use crate::engine::Patches;
 use crate::policy::{CHUNK, ONE_THREAD};
 use crate::route::Route;
 use crate::simd::Simd;
@@ -38,6 +40,9 @@ pub struct Plan {
     pub problem: Problem,
     /// The way through memory.
     pub route: Route,
+    /// The outputs of a patch along each kept axis, if outputs are reduced in patches; each patch goes the way of the
+    /// route for as many outputs.
+    pub patch: Option<Vec<usize>>,
     /// The number of threads.
     pub threads: usize,
     /// Vector instructions.
@@ -58,7 +63,8 @@ impl Plan {
         if spec.op == Op::MinMax {
             result_shape.push(2);
         }
-        let free = Kernels(spec).with(|bound| bound.kernel.facts().free);
+        let facts = |bound: &Bound<'_>| (bound.kernel.facts().free, bound.bytes(spec.result()));
+        let (free, bytes) = Kernels(spec).with(facts);
         let sorted = if free { problem.in_memory_order() } else { None };
         let problem = sorted.as_ref().unwrap_or(problem);
         let small = problem.count.saturating_mul(problem.outputs) < ONE_THREAD;
@@ -74,6 +80,7 @@ impl Plan {
             precision: spec.precision,
             problem: problem.clone(),
             route: Route::of(problem, free),
+            patch: Patches::of(problem, bytes, threads).map(|patches| patches.lens),
             threads: if small { 1 } else { threads },
             simd: Simd::current(),
         }
@@ -109,6 +116,9 @@ impl fmt::Display for Plan {
         let Plan { problem, .. } = self;
         self.what(f)?;
         writeln!(f, "  route    {}", self.route.describe())?;
+        if let Some(patch) = &self.patch {
+            writeln!(f, "  results  patches of {patch:?} outputs, brought into the result's order in the cache")?;
+        }
         match self.staged {
             true => writeln!(f, "  loads    {} to {} by tiles in L1", self.dtype, self.kernel_dtype)?,
             false => writeln!(f, "  loads    {} in place", self.dtype)?,

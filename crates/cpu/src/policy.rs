@@ -159,6 +159,23 @@ pub const LEAST_RUNS: usize = 64;
 pub const MOST_ABREAST: usize = 64;
 /// The most outputs of such a problem: one thread joins and writes them.
 pub const MOST_OF_TILES: usize = 1 << 12;
+/// The fewest outputs that are reduced in patches ([`crate::engine`]), if they lie in another order than the array.
+/// Other values have no record.
+pub const LEAST_PATCHED: usize = 1 << 15;
+/// The most bytes of an output in such a patch, of longer ones results are a small part. 128 MiB, two threads of a busy
+/// EPYC, ms of results one by one, and by patches: sum of f32 (3000, 300, 37) along axis 2, of memory order 2, 0, 1,
+/// 6.5, 6.3 (148 bytes); max of f32 (100, 3000, 112) along axis 2, of order 1, 0, 2, 14.8, 8.8 (448 bytes).
+pub const MOST_PATCHED: usize = 1 << 10;
+/// Bytes of the results of a patch, if there are as many: a part of an L2 cache. 128 MiB, two threads of a busy EPYC, ms
+/// of 64, 128, 256, 512 KiB: max of f32 (8, 12595, 37, 9) along axis 0, of memory order 2, 0, 1, 3, 11.4, 10.5, 9.9, 9.6;
+/// sum of f32 (2000, 8, 2048) along axis 1, of order 1, 2, 0, 10.3, 10.8, 9.9, –; max of f64 (100, 30000, 5) along
+/// axis 2, of order 1, 0, 2, 14.4, 11.5, 11.9, –.
+pub const PATCH: usize = 1 << 18;
+/// Bytes of the array that the neighbours in a patch have side by side, if there are as many. Other values have no
+/// record.
+pub const PATCH_RUN: usize = 1 << 12;
+/// Bytes of the results that they have side by side. Other values have no record.
+pub const PATCH_LINE: usize = 1 << 8;
 /// The elements, or the bytes, of runs from which on such tiles bring them together one by one, instead of having each
 /// element of a run in a row of its own. 128 MiB, two threads of an EPYC with AVX-512, ms of rows, and of tiles (a read
 /// takes 4): sum over axes 0 and 2 of f32 (30000, 20, 50) 32.9, 5.3; (100000, 40, 8) 17.3, 8.1; (200000, 40, 4) 19.5,

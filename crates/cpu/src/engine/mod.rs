@@ -12,6 +12,7 @@ mod lines;
 pub(crate) mod nodes;
 mod ordered;
 mod panels;
+mod patches;
 pub(crate) mod pieces;
 mod queues;
 mod rows;
@@ -28,6 +29,7 @@ mod transposed;
 mod units;
 
 pub use cuts::Cuts;
+pub use patches::Patches;
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -82,6 +84,8 @@ pub struct Work<'a> {
     threads: usize,
     progress: Option<Progress<'a>>,
     storing: Option<Storing<'a>>,
+    /// Whether all bytes of a result are initialised.
+    numbers: bool,
 }
 
 /// Writes `n` outputs as elements; `Err` if one of them has no value.
@@ -215,12 +219,17 @@ impl<'a> Work<'a> {
         threads: usize,
         progress: Option<Progress<'a>>,
     ) -> Self {
-        Self { kernel, facts: kernel.facts(), load, problem, base, threads, progress, storing: None }
+        Self { kernel, facts: kernel.facts(), load, problem, base, threads, progress, storing: None, numbers: false }
     }
 
     /// The same work, whose outputs are converted before they are written.
     pub fn storing(self, storing: Storing<'a>) -> Self {
         Self { storing: Some(storing), ..self }
+    }
+
+    /// The same work, whose results are numbers.
+    pub fn of_numbers(self) -> Self {
+        Self { numbers: true, ..self }
     }
 
     /// Computes every output. Returns false if there are no elements to reduce and the reducer has no identity.
@@ -251,6 +260,21 @@ impl<'a> Work<'a> {
     /// # Safety
     /// Every element that the problem reaches from `base` is readable; `out` has a place for each output.
     unsafe fn run(&self, out: &Output<Value>) {
+        let is_apart = matches!(self.storing, Some(Storing::Apart(_)));
+        // SAFETY: the caller's.
+        unsafe {
+            match Patches::of(self.problem, out.size(), self.threads).filter(|_| !is_apart) {
+                Some(patches) => self.patches(&patches, out),
+                None => self.run_as_it_lies(out),
+            }
+        }
+    }
+
+    /// [`Work::run`] by a route of all outputs.
+    ///
+    /// # Safety
+    /// As of [`Work::run`].
+    unsafe fn run_as_it_lies(&self, out: &Output<Value>) {
         if self.problem.outputs == 0 {
             return;
         }

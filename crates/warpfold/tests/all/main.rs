@@ -9,6 +9,7 @@ mod keys;
 mod kmeans;
 mod laws;
 mod orders;
+mod patches;
 mod spans;
 mod tiles;
 mod views;
