@@ -113,6 +113,10 @@ impl Work<'_> {
                 return self.panel(self.rows_at(x, rows, width).as_slice(), start, width, room, to);
             }
             let mut first = 1 << rows.ilog2();
+            if !own && width < TILE && rows <= BLOCK {
+                // Blocks of any length.
+                first = rows;
+            }
             if own && first * width > self.facts.dense_items {
                 // More than the kernel takes at a time: a subtree of them.
                 if first == rows {
@@ -137,9 +141,9 @@ impl Work<'_> {
 
     /// [`Work::dense_rows`] of a power of two of rows, at least [`PANEL`]. Every few rows become one row of nodes, and
     /// rows of nodes are merged pair by pair, each pair into its right row. Columns that are fewer than in a tile are
-    /// brought side by side, and each is a block.
+    /// brought side by side, and each is a block: there may be any number of rows.
     unsafe fn dense(&self, x: *const Item, rows: usize, width: usize, start: u64, room: &mut Room, to: *mut Node) {
-        debug_assert!((PANEL..=BLOCK).contains(&rows) && rows.is_power_of_two());
+        debug_assert!((PANEL..=BLOCK).contains(&rows) && (rows.is_power_of_two() || width < TILE));
         let (size, node) = (self.facts.item, self.facts.node);
         if width < TILE {
             let mut columns = std::mem::replace(&mut room.columns, Items::new());
