@@ -14,7 +14,7 @@ use super::panels::Room;
 use crate::loops::Value;
 use crate::moves::{TILE, copy_lines};
 use crate::output::Output;
-use crate::policy::{BLOCK, CHUNK, LEAST_LINE, LEAST_PIECE, WIDE_SLAB};
+use crate::policy::{BLOCK, CHUNK, LEAST_LINE, LEAST_PIECE, WIDE_ROW, WIDE_SLAB};
 use crate::transpose::{Rows, take_apart};
 
 /// The slabs of a problem.
@@ -147,7 +147,11 @@ impl Work<'_> {
         // which are written before they are read, and for a node of each output.
         unsafe {
             let x = self.run_of(at.at(), &along, n * each, &mut scratch.items);
-            if neighbours && order.is_empty() && width >= WIDE_SLAB {
+            if neighbours
+                && order.is_empty()
+                && width >= WIDE_SLAB
+                && (width * size >= WIDE_ROW || self.kernel.takes_dense(width))
+            {
                 scratch.nodes.write(n * width, |to| {
                     for slab in 0..n {
                         let to = to.byte_add(slab * width * node);
