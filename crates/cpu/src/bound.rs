@@ -229,9 +229,7 @@ impl Bound<'_> {
         let hole = AtomicBool::new(false);
         let work = match store {
             Store::Same => work.of_numbers(),
-            Store::By(convert) => {
-                work.of_numbers().storing(Storing::By { convert, bytes: self.width * dtype.size(), hole: &hole })
-            }
+            Store::By(convert) => work.of_numbers().storing(Storing::By { convert, hole: &hole }),
         };
         let write: Write<'_> = &mut |out| write(&work, out);
         let values = with_dtype!(dtype, T => elements::<T>(outputs, self.width, spare, write))?;

@@ -152,6 +152,40 @@ pub unsafe fn copy_lines<X>(x: *const X, n: usize, step: isize, len: usize, byte
     }
 }
 
+/// Copies bytes past the caches: lines that are written whole are not read before. [`streamed`] ends such copies.
+///
+/// # Safety
+/// The bytes are readable and initialised at `from`, and `to` has room for them.
+pub unsafe fn stream(from: *const u8, to: *mut u8, bytes: usize) {
+    const LINE: usize = 64;
+    // Up to the first whole line, and after the last one.
+    let head = to.align_offset(LINE).min(bytes);
+    let tail = if cfg!(target_arch = "x86_64") { (bytes - head) % LINE } else { bytes - head };
+    let end = bytes - tail;
+    // SAFETY: the caller's. Lines from `head` to `end` are whole, and every x86-64 has these instructions.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from, to, head);
+        #[cfg(target_arch = "x86_64")]
+        for line in (head..end).step_by(LINE) {
+            use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
+            let x: [_; 4] = std::array::from_fn(|i| _mm_loadu_si128(from.add(line + 16 * i).cast()));
+            for (i, x) in x.into_iter().enumerate() {
+                _mm_stream_si128(to.add(line + 16 * i).cast(), x);
+            }
+        }
+        std::ptr::copy_nonoverlapping(from.add(end), to.add(end), tail);
+    }
+}
+
+/// After this, other threads that hear of this one's work see what it has copied by [`stream`].
+pub fn streamed() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 has the instruction.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
+    }
+}
+
 /// Copies a run of a few bytes, or of many.
 ///
 /// # Safety

@@ -107,8 +107,6 @@ pub enum Storing<'a> {
     By {
         /// The conversion.
         convert: Convert,
-        /// Bytes of an output's elements.
-        bytes: usize,
         /// Set if an output has no value.
         hole: &'a AtomicBool,
     },

@@ -7,8 +7,10 @@ use std::sync::atomic::Ordering;
 use super::lane::Lane;
 use super::{Storing, Work};
 use crate::loops::{Node, Value};
-use crate::moves::{by_size, copy};
+use crate::moves::{by_size, copy, stream, streamed};
 use crate::output::Output;
+use crate::policy::{LEAST_AT_ONCE, LEAST_STREAMED};
+use crate::transpose::LINE_BYTES;
 
 impl Work<'_> {
     /// Writes the results of `n` nodes, each of `count` elements, to neighbouring outputs.
@@ -164,24 +166,40 @@ impl Work<'_> {
         at: isize,
         write: &dyn Fn(*mut Value, Range<usize>),
     ) {
-        let to = out.at(at, n);
-        let Some(storing) = self.storing else { return write(to, 0..n) };
-        let mut room = SomeValues::new();
-        let some = SomeValues::BYTES / self.facts.value;
+        let (to, bytes) = (out.at(at, n), out.size());
+        let is_large = out.len().saturating_mul(bytes) >= LEAST_STREAMED && bytes <= LINE_BYTES;
+        let streams = self.numbers && is_large && n * bytes >= LEAST_AT_ONCE;
+        if self.storing.is_none() && !streams {
+            return write(to, 0..n);
+        }
+        let (mut room, mut ready) = (SomeValues::new(), SomeValues::new());
+        let some = SomeValues::BYTES / self.facts.value.max(bytes).max(1);
         for first in (0..n).step_by(some) {
-            let end = n.min(first + some);
+            let (end, to) = (n.min(first + some), to.wrapping_byte_add(first * bytes));
             write(room.first(), first..end);
-            match storing {
-                Storing::By { convert, bytes, hole } => {
-                    let to = to.wrapping_byte_add(first * bytes);
-                    // SAFETY: the outputs have just been written, and there is room for their elements, since `at` has
-                    // checked that all places are in bounds.
+            let from = match self.storing {
+                None => room.first(),
+                Some(Storing::By { convert, hole }) => {
+                    let to = if streams { ready.first() } else { to };
+                    // SAFETY: the outputs have just been written, and there is room for their elements, here or where
+                    // `at` has checked that all places are in bounds.
                     if unsafe { convert(room.first(), end - first, to) }.is_err() {
                         hole.store(true, Ordering::Relaxed);
                     }
+                    to
                 }
-                Storing::Apart(scatter) => scatter(room.first(), end - first, at as usize + first),
+                Some(Storing::Apart(scatter)) => {
+                    scatter(room.first(), end - first, at as usize + first);
+                    continue;
+                }
+            };
+            if streams {
+                // SAFETY: the elements have just been written, and their places are in bounds.
+                unsafe { stream(from.cast_const().cast(), to.cast(), (end - first) * bytes) };
             }
+        }
+        if streams {
+            streamed();
         }
     }
 }

@@ -299,3 +299,19 @@ fn any_byte_but_zero_is_true() {
         }
     }
 }
+
+#[test]
+fn results_that_no_cache_holds_are_those_of_their_parts() {
+    // More than 32 MiB of results, an odd number of them.
+    let (n, r) = ((1 << 22) + 1037, &mut Random(18));
+    let x: Vec<u8> = (0..2 * n).map(|_| r.below(256) as u8).collect();
+    for (shape, axis) in [([2, n], 0), ([n, 2], 1)] {
+        let at = |row: usize, i: usize| if axis == 0 { x[row * n + i] } else { x[2 * i + row] };
+        let options = Options { axes: Some(vec![axis]), threads: Some(2), ..Options::default() };
+        let of = |op| reduce(op, ArrayRef::from_slice(&x, &shape).unwrap(), &options).unwrap().values;
+        let want: Vec<u64> = (0..n).map(|i| u64::from(at(0, i)) + u64::from(at(1, i))).collect();
+        assert!(of(Op::Sum) == Values::U64(want), "sums along axis {axis}");
+        let want: Vec<i64> = (0..n).map(|i| (at(1, i) > at(0, i)).into()).collect();
+        assert!(of(Op::ArgMax) == Values::I64(want), "places along axis {axis}");
+    }
+}
