@@ -4,7 +4,7 @@ use super::moves::TILE;
 use super::policy::{
     BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_BROUGHT, LEAST_COPIED, LEAST_INNER, LEAST_LANE, LEAST_PIECE,
     LEAST_RUN, LEAST_RUNS, LEAST_SLABS, LEAST_STRETCH, LONG_RUN, MANY_RUNS, MOST_ABREAST, MOST_BESIDE, MOST_OF_PAIR,
-    MOST_OF_TILES, MOST_SLAB, SHORT_RUN, TILE_ITEMS,
+    MOST_OF_TILES, MOST_SLAB, SHORT_RUN, SPREAD, TILE_ITEMS,
 };
 use std::cmp::Reverse;
 use warpfold_array::problem::{Dim, Problem};
@@ -128,6 +128,15 @@ impl Route {
             (Some(lane), _) if of_lane <= of_other => {
                 let few = if problem.has_dense_rows(&kept[lane]) { FEW_DENSE_COLUMNS } else { FEW_COLUMNS };
                 let narrow = kept[lane].len < few;
+                // Elements of few columns far apart would be gathered one by one, so a longer axis beside them is taken.
+                let is_wide = |dim: &Dim| dim.len >= TILE && (1..=SPREAD).contains(&dim.x);
+                let wide = kept.iter().rposition(is_wide);
+                if narrow
+                    && !problem.has_dense_rows(&kept[lane])
+                    && let Some(lane) = wide
+                {
+                    return Route::Columns { lane };
+                }
                 if narrow { Route::Interleaved { lane } } else { Route::Columns { lane } }
             }
             (_, Some(lane)) if outer[lane].len >= FEW_COLUMNS => Route::Transposed { lane },

@@ -86,7 +86,10 @@ impl Work<'_> {
             false => {
                 let long = self.facts.runs && self.facts.rows == FEW_ROWS;
                 let bytes = if long { LONG_STRIP } else { STRIP_BYTES }.max(STRIP / count);
-                ((bytes / self.problem.size / beside).max(TILE) / group).max(1) * group
+                // Other columns lie between those that are spread: a strip of either is as long in memory.
+                let step = self.problem.size * beside;
+                let step = if lane.x as usize >= 4 * step { lane.x as usize } else { step };
+                ((bytes / step).max(TILE) / group).max(1) * group
             }
         };
         // The nodes of few rows are results at once, and are read again where they are written.

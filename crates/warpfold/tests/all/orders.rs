@@ -6,7 +6,7 @@ use warpfold::{DType, Op, Options, Values, describe, reduce};
 /// Shape, reduced axes, and axes from the outermost in memory to the innermost.
 type Case = (&'static [usize], &'static [isize], &'static [usize]);
 
-const CASES: [Case; 40] = [
+const CASES: [Case; 42] = [
     // Short rows, whose outputs have another order.
     (&[23, 7, 13, 11], &[0], &[3, 2, 1, 0]),
     (&[188, 7, 5, 3], &[0], &[3, 2, 1, 0]),
@@ -28,6 +28,9 @@ const CASES: [Case; 40] = [
     (&[3, 2, 600, 13], &[0, 2], &[0, 1, 2, 3]),
     (&[5, 2, 1030, 4], &[0, 2], &[0, 1, 2, 3]),
     (&[2, 3, 513, 40], &[0, 2], &[0, 1, 2, 3]),
+    // Few columns far apart, between other columns.
+    (&[3, 130, 5, 9], &[2, 3], &[3, 1, 2, 0]),
+    (&[2, 67, 3, 70], &[2, 3], &[3, 1, 2, 0]),
     // Slabs.
     (&[3, 245, 91], &[1], &[2, 1, 0]),
     // Lines of a few outputs far apart.
