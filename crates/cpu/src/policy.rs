@@ -97,9 +97,10 @@ pub const STRIP: usize = 1 << 17;
 pub const STRIP_NODES: usize = 1 << 15;
 
 /// The most bytes between columns whose rows are gathered, where there are few neighbours, and rows of these are far
-/// apart. 128 MiB, two threads of an EPYC with AVX-512, ms of the few columns, and of those so far apart, over axes 2 and
-/// 3, of memory order 3, 1, 2, 0: sum of bf16 (3, 86037, 5, 52) 66, 30; the same that skips NaNs 58, 30; sum of f32 (2,
-/// 100000, 3, 56) 42, 16; var of f32 (3, 43000, 5, 52) 36, 30; sum of f64 (4, 20000, 2, 110), 64 bytes apart, 30, 31.
+/// apart. 128 MiB, two threads of an EPYC with AVX-512, ms of the few columns, and of those so far apart, over axes 2
+/// and 3, of memory order 3, 1, 2, 0: sum of bf16 (3, 86037, 5, 52) 66, 30; the same that skips NaNs 58, 30; sum of f32
+/// (2, 100000, 3, 56) 42, 16; var of f32 (3, 43000, 5, 52) 36, 30; sum of f64 (4, 20000, 2, 110), 64 bytes apart, 30,
+/// 31.
 pub const SPREAD: isize = 64;
 
 /// Kept columns under which all are reduced at once ([`super::route::Route::Interleaved`]).
@@ -178,9 +179,9 @@ pub const LEAST_PATCHED: usize = 1 << 15;
 /// EPYC, ms of results one by one, and by patches: sum of f32 (3000, 300, 37) along axis 2, of memory order 2, 0, 1,
 /// 6.5, 6.3 (148 bytes); max of f32 (100, 3000, 112) along axis 2, of order 1, 0, 2, 14.8, 8.8 (448 bytes).
 pub const MOST_PATCHED: usize = 1 << 10;
-/// Bytes of the results of a patch, if there are as many: a part of an L2 cache. 128 MiB, two threads of a busy EPYC, ms
-/// of 64, 128, 256, 512 KiB: max of f32 (8, 12595, 37, 9) along axis 0, of memory order 2, 0, 1, 3, 11.4, 10.5, 9.9, 9.6;
-/// sum of f32 (2000, 8, 2048) along axis 1, of order 1, 2, 0, 10.3, 10.8, 9.9, –; max of f64 (100, 30000, 5) along
+/// Bytes of the results of a patch, if there are as many: a part of an L2 cache. 128 MiB, two threads of a busy EPYC,
+/// ms of 64, 128, 256, 512 KiB: max of f32 (8, 12595, 37, 9) along axis 0, of memory order 2, 0, 1, 3, 11.4, 10.5, 9.9,
+/// 9.6; sum of f32 (2000, 8, 2048) along axis 1, of order 1, 2, 0, 10.3, 10.8, 9.9, –; max of f64 (100, 30000, 5) along
 /// axis 2, of order 1, 0, 2, 14.4, 11.5, 11.9, –.
 pub const PATCH: usize = 1 << 18;
 /// Bytes of the array that the neighbours in a patch have side by side, if there are as many. Other values have no
@@ -190,8 +191,8 @@ pub const PATCH_RUN: usize = 1 << 12;
 pub const PATCH_LINE: usize = 1 << 8;
 /// The fewest bytes of a result that is written past the caches, about as many as these hold: lines are not read before
 /// they are written. 128 MiB, two threads of an EPYC with AVX-512, ms through the caches, and past them: sum of f64 (1,
-/// 16777216) along axis 0 7.9, 5.7; max of f32 (2, 16777216) 8.3, 6.7; argmax of bf16 (4, 6000, 2796) 17.1, 14.7; var of
-/// u8 (14401, 10, 932) along axis 1 22.9, 19.7.
+/// 16777216) along axis 0 7.9, 5.7; max of f32 (2, 16777216) 8.3, 6.7; argmax of bf16 (4, 6000, 2796) 17.1, 14.7; var
+/// of u8 (14401, 10, 932) along axis 1 22.9, 19.7.
 pub const LEAST_STREAMED: usize = 1 << 25;
 /// The fewest bytes of neighbours of such a result that are written so. Other values have no record.
 pub const LEAST_AT_ONCE: usize = 1 << 10;

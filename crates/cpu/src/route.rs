@@ -128,7 +128,8 @@ impl Route {
             (Some(lane), _) if of_lane <= of_other => {
                 let few = if problem.has_dense_rows(&kept[lane]) { FEW_DENSE_COLUMNS } else { FEW_COLUMNS };
                 let narrow = kept[lane].len < few;
-                // Elements of few columns far apart would be gathered one by one, so a longer axis beside them is taken.
+                // Elements of few columns far apart would be gathered one by one, so a longer axis beside them is
+                // taken.
                 let is_wide = |dim: &Dim| dim.len >= TILE && (1..=SPREAD).contains(&dim.x);
                 let wide = kept.iter().rposition(is_wide);
                 if narrow
