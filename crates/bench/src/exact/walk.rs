@@ -4,7 +4,7 @@ use crate::case::Case;
 use crate::data::{Exact, Generator};
 use crate::work::Work;
 use rayon::prelude::*;
-use warpfold::Op;
+use warpfold::{DType, Op};
 
 /// The facts of the elements of one output, in units of 2^-shift.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -117,7 +117,12 @@ impl Walk {
 
     /// The number of low bits that squares lose, so that their sum fits.
     pub fn dropped(&self) -> i32 {
-        if self.generator.dtype.size() == 8 { 24 } else { 0 }
+        match self.generator.dtype {
+            // Values are below 2^53 units. Of few elements, squares of small ones count.
+            DType::F64 => (2 * 53 + self.count.next_power_of_two().ilog2() as i32 - 127).clamp(0, 24),
+            dtype if dtype.size() == 8 => 24,
+            _ => 0,
+        }
     }
 
     /// The facts of one output's elements.
