@@ -8,11 +8,13 @@ const ROUND: &str = "{ .reg .b32 low, high, odd; mov.b32 low, ";
 /// The compute capability from which on that is an instruction, and how the header names GPUs.
 const ROUNDS: ((u32, u32), &str) = ((8, 0), ".target sm_80");
 const OLDEST: &str = ".target sm_75";
+/// What precedes the copy beside other work that newer GPUs have, behind a sequence that does the same.
+const COPY: &str = " // cp.async";
 
 /// The text for a GPU of this compute capability (`(9, 0)`).
 #[must_use]
 pub fn upgraded(text: String, capability: (u32, u32)) -> String {
-    if capability < ROUNDS.0 || !text.contains(ROUND) || !text.contains(OLDEST) {
+    if capability < ROUNDS.0 || !(text.contains(ROUND) || text.contains(COPY)) || !text.contains(OLDEST) {
         return text;
     }
     let mut found = String::with_capacity(text.len());
@@ -22,6 +24,7 @@ pub fn upgraded(text: String, capability: (u32, u32)) -> String {
                 let _ = writeln!(found, "cvt.rn.bf16x2.f32 {to}, {high}, {low};");
             }
             None => {
+                let line = line.find(COPY).map_or(line, |at| &line[at + " // ".len()..]);
                 found.push_str(line);
                 found.push('\n');
             }
@@ -51,6 +54,9 @@ mod tests {
         assert_eq!(upgraded(text.clone(), (7, 5)), text);
         let newer = ".version 7.4\n.target sm_80\nmov.u32 %r1, 5;\ncvt.rn.bf16x2.f32 %r3, %r2, %r1;\nret;\n";
         assert_eq!(upgraded(text, (9, 0)), newer);
+        let copy =
+            [OLDEST, "\n{ ld.global.b32 a, [%rd1]; } // cp.async.cg.shared.global [%r1], [%rd1], 16;\n"].concat();
+        assert_eq!(upgraded(copy, (8, 6)), ".target sm_80\ncp.async.cg.shared.global [%r1], [%rd1], 16;\n");
         let other = [OLDEST, "\nret;\n"].concat();
         assert_eq!(upgraded(other.clone(), (9, 0)), other);
     }

@@ -160,11 +160,17 @@ fn split(assembly: &str) -> Result<Vec<Entry>, Error> {
         // Products of wgmma read and write their registers until they are waited for, so these keep names of their own.
         let is_hopper = module.contains("wgmma");
         let header = if is_hopper { [&HOPPER[..], &header[2..]].concat() } else { header.clone() };
-        let body = if is_hopper { module } else { renamed(&module) };
+        let body = if is_hopper { copied(&module) } else { renamed(&module) };
         entries.push(Entry { name: name.to_owned(), module: header.join("\n") + "\n" + &body });
     }
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(entries)
+}
+
+/// With the instruction that is given behind a sequence which does the same on older GPUs, and not that.
+fn copied(module: &str) -> String {
+    let own = |line: &'_ str| line.find("// cp.async").map_or(line, |at| &line[at + 3..]).to_owned() + "\n";
+    module.lines().map(own).collect()
 }
 
 /// The bytes of the large shared array that an entry uses: its name says them.

@@ -4,18 +4,26 @@ use crate::pod::Pack;
 use crate::{Rows, Sums};
 use core::arch::asm;
 
-/// What [`Simt::copy`](crate::Simt::copy) says.
+/// What [`Simt::copy`](crate::Simt::copy) says: a read and a write, in whose place GPUs from sm_80 on are given the
+/// instruction behind it.
 #[inline(always)]
 pub fn copy(to: u32, from: *mut Pack<u32, 4>) {
-    // SAFETY: as for `put` and `load`; `ptxas` knows it from sm_80 on.
-    unsafe { asm!("cp.async.cg.shared.global [{to}], [{from}], 16;", to = in(reg32) to, from = in(reg64) from) };
+    // SAFETY: as for `put` and `load`.
+    unsafe {
+        asm!(
+            "{{ .reg .b32 a, b, c, d; ld.global.v4.b32 {{a, b, c, d}}, [{from}]; st.shared.v4.b32 [{to}], {{a, b, c, d}}; }} \
+             // cp.async.cg.shared.global [{to}], [{from}], 16;",
+            to = in(reg32) to,
+            from = in(reg64) from,
+        )
+    };
 }
 
 /// What [`Simt::copied`](crate::Simt::copied) says.
 #[inline(always)]
 pub fn copied() {
     // SAFETY: waits for what `copy` began.
-    unsafe { asm!("cp.async.wait_all;") };
+    unsafe { asm!("bar.warp.sync 0xffffffff; // cp.async.wait_all;") };
 }
 
 /// What [`Simt::publish`](crate::Simt::publish) says.

@@ -14,7 +14,7 @@ use warpfold_kernels::reduce::table::KEPT;
 
 use super::Launch;
 use super::planner::{Planner, map};
-use super::policy::{COLUMN_COSTS, COLUMN_TILES, SHALLOW, UNIT_BYTES, UNIT_ROWS, WARPS};
+use super::policy::{COLUMN_COSTS, COLUMN_TILES, DEALT_ROWS, SHALLOW, UNIT_BYTES, UNIT_ROWS, WARPS};
 use super::share::{Lanes, Share, has_teams, team, teams};
 
 impl Planner<'_> {
@@ -160,6 +160,7 @@ impl Planner<'_> {
             }
         } && self.out(&columns) == 1;
         let has_all = share.warps == 1 && share.blocks == 1 && self.parts.is_none();
+        let is_dealt = matches!(lanes, Lanes::Abreast(32)) && self.problem.size >= 4 && rows <= DEALT_ROWS;
         let (parts, under) =
             self.parts.map_or((Divisor::default(), 0), |(places, under)| (Divisor::new(places), under));
         Columns {
@@ -181,7 +182,8 @@ impl Planner<'_> {
             blocks: share.blocks as u32,
             first: 0,
             all: share.blocks as u32,
-            narrow: (self.fold.narrow && are_beside && has_all) as u64,
+            narrow: (self.fold.narrow && are_beside && has_all) as u32,
+            dealt: (has_all && is_dealt) as u32,
             reduced,
         }
     }

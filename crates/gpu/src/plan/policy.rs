@@ -44,6 +44,9 @@ pub const SEGMENT_WARPS: u64 = 64;
 pub const STRETCH_TILES: u64 = 16;
 /// Columns, from which on those of at most 8 rows are shallow. Not measured.
 pub const SHALLOW: usize = 128;
+/// Rows of columns of 4 bytes and more, up to which lanes write the results of all of their columns themselves. Not
+/// measured against other values.
+pub const DEALT_ROWS: u64 = 64;
 /// Lanes that columns need, from which on teams take them, and up to which: of elements of 1 and 2 bytes, and of larger
 /// ones. Fewer are taken staged, or abreast; more by warps.
 pub const TEAM: [u64; 2] = [5, 6];
@@ -120,6 +123,12 @@ pub const AGAIN: usize = 32;
 pub const ALONG: usize = 8;
 /// Bytes of an output, from which on tiles reduce it where order matters and elements lie in another one. Not measured.
 pub const TILED_BYTES: usize = 16 << 10;
+/// Rows of a column, from which on tiles need no more of them, and twice of which they have whole. Not measured.
+pub const TILED_ROWS: usize = 128;
+/// Bytes side by side in memory that a tile reads of a row: a line. Not measured against other values.
+pub const TILED_STRETCH: usize = 128;
+/// Bytes from column to column of a tile, at most. Not measured.
+pub const TILED_GROUP: usize = 64;
 /// Bytes that memory writes at once.
 pub const SECTOR: usize = 32;
 /// Results that would have a sector each are copied to their places if all of these are at least one of so many parts

@@ -10,6 +10,7 @@ use super::Launch;
 use super::choose::{self, any, fast};
 use super::chunk::{Chunk, chunks};
 use super::limits::Limits;
+use super::near::is_between;
 use super::parts::stepped;
 use super::planner::Planner;
 use super::policy::LAUNCH;
@@ -97,6 +98,9 @@ impl GpuPlan {
             let mut plan = if fold.facts.ordered || fold.facts.places { None } else { twice(spec, problem, limits) };
             if plan.is_none() && is_scattered {
                 plan = subtrees(&asked, problem, limits);
+            }
+            if plan.is_none() && is_between(problem) {
+                plan = tiled(&asked, problem, limits);
             }
             plan = plan.or_else(|| stepped(&asked, problem, limits));
             if plan.is_none() && is_scattered {

@@ -4,18 +4,20 @@
 use std::cmp::Reverse;
 
 use warpfold_array::problem::{Dim, Problem};
-use warpfold_kernels::reduce::any::{Stride, Strides};
 use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::parts::room;
-use warpfold_kernels::reduce::shape::tiled::{ROWS, Tiled, WIDE, WINDOW};
+use warpfold_kernels::reduce::shape::tiled::{Axes, Axis, GROUPS, LINES, ROWS, THREADS, Tiled, WIDE, WINDOW};
 use warpfold_kernels::reduce::table::KEPT;
 
 use super::choose::Fold;
 use super::limits::Limits;
 use super::near::is_near;
 use super::parts::{joined, numbered, parting};
-use super::policy::TILED_BYTES;
+use super::policy::{TILED_BYTES, TILED_GROUP, TILED_ROWS, TILED_STRETCH};
 use super::transpose::{Asked, Copied};
+
+/// Lines that all banks of shared memory have.
+const BANKS: usize = 8;
 
 /// Folds of tiles.
 const FOLDS: [&str; 3] = ["sum", "var", "logsumexp"];
@@ -32,63 +34,268 @@ fn fold(of: &Fold) -> Option<Fold> {
     Fold::of(format!("{name}_{value}"), false)
 }
 
-/// The way along axes, of which the last given varies fastest, and how many places there are.
-fn way(axes: &[Dim]) -> (Strides<KEPT>, u64) {
-    let mut way = Strides { axes: axes.len() as u64, axis: [Stride::default(); KEPT] };
-    for (to, axis) in way.axis.iter_mut().zip(axes.iter().rev()) {
-        *to = Stride { len: axis.len as u64, x: axis.x as i64, mask: 0 };
+/// Axes, of which the last given varies fastest.
+fn axes(of: &[Dim]) -> Option<Axes<KEPT>> {
+    let mut axes = Axes { count: of.len() as u64, axis: [Axis::default(); KEPT] };
+    for (to, axis) in axes.axis.iter_mut().zip(of.iter().rev()) {
+        let len = Divisor::new(axis.len as u64);
+        *to = Axis { len, x: axis.x as i64, number: axis.mask as i64, out: axis.out as i64 };
     }
-    (way, axes.iter().map(|axis| axis.len as u64).product())
+    (of.len() <= KEPT).then_some(axes)
 }
 
-/// Plans both launches. None, if elements of no reduced axis share lines.
+/// An output's elements as columns of rows.
+struct Columns {
+    /// Reduced axes that columns have; the others are the rows'.
+    split: usize,
+    /// Rows of a column.
+    rows: usize,
+    /// The innermost axis of rows, if it lies inside the steps of the run.
+    inner: Option<Dim>,
+    /// The axis of columns, kept or reduced, whose elements share lines: upwards. `mask` is columns of an output.
+    run: Dim,
+    /// Bytes and columns from an output's first column to the run's first.
+    start: [i64; 2],
+}
+
+/// Axes of columns, kept and reduced, with the columns of an output from place to place as `mask`.
+fn columns(problem: &Problem, split: usize) -> Vec<Dim> {
+    let mut number = 1;
+    let mut axes = Vec::new();
+    for axis in problem.reduced[..split].iter().rev() {
+        axes.push(Dim { mask: number, out: 0, ..*axis });
+        number *= axis.len as isize;
+    }
+    axes.extend(problem.kept.iter().map(|axis| Dim { mask: 0, ..*axis }));
+    axes.sort_by_key(|axis| Reverse(axis.x.unsigned_abs()));
+    axes
+}
+
+impl Columns {
+    /// Those with so many reduced axes, if elements of neighbouring columns share lines.
+    fn of(problem: &Problem, split: usize) -> Option<Self> {
+        let Problem { reduced, size, .. } = problem;
+        let rows = &reduced[split..];
+        let inner = rows.last().filter(|axis| rows.len() > 1 && is_near(axis.x, *size)).copied();
+        let least = inner.map_or(0, |axis| axis.x * axis.len as isize);
+        let is_run = |axis: &&Dim| {
+            let step = axis.x.unsigned_abs();
+            let most = if least > 0 { 2 * least as usize } else { 4 * size };
+            step >= least as usize && step <= most.min(TILED_GROUP)
+        };
+        if inner.is_some_and(|axis| axis.x < 0) {
+            return None;
+        }
+        let axes = columns(problem, split);
+        let run = *axes.iter().filter(is_run).next_back()?;
+        let back = run.x < 0;
+        let last = run.len as isize - 1;
+        let start = if back { [(run.x * last) as i64, (run.mask * last) as i64] } else { [0; 2] };
+        let run = if back { Dim { x: -run.x, mask: -run.mask, ..run } } else { run };
+        let rows = rows.iter().map(|axis| axis.len).product();
+        Some(Self { split, rows, inner, run, start })
+    }
+
+    /// The best ones: of enough rows, if there are any.
+    fn best(problem: &Problem) -> Option<Self> {
+        let mut best: Option<Self> = None;
+        for split in (0..problem.reduced.len()).rev() {
+            let Some(columns) = Self::of(problem, split) else { continue };
+            let is_enough = columns.rows >= TILED_ROWS;
+            best = Some(columns);
+            if is_enough {
+                break;
+            }
+        }
+        best
+    }
+}
+
+/// How columns are cut into tiles.
+struct Cut {
+    wide: usize,
+    fresh: usize,
+    lines: usize,
+    pitch: usize,
+    apart: usize,
+    beyond: usize,
+}
+
+/// Plans both launches. None, if no neighbours in memory are columns of enough rows.
 pub(super) fn tiled(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Copied> {
     let fold = fold(asked.fold)?;
-    let Problem { kept, reduced, size, count, .. } = problem;
-    // Of few columns most lanes would read nothing.
-    let way_of = |&i: &usize| (reduced[i].len.min(WIDE as usize), Reverse(reduced[i].x.unsigned_abs()));
-    let side = (0..reduced.len()).filter(|&i| is_near(reduced[i].x, *size)).max_by_key(way_of)?;
-    let (columns, rows) = reduced.split_at(side + 1);
-    if kept.len().max(columns.len()).max(rows.len()) > KEPT || count * size < TILED_BYTES {
-        return None;
-    }
-    let ((across, columns), (down, rows)) = (way(columns), way(rows));
-    // One row is in order already. Its runs are short, or in too many axes: a copy reads them with what is between.
-    if rows == 1 {
-        return None;
-    }
-    // Elements of a window; a tile has as many windows as a block has threads.
-    let window = (WINDOW / if fold.name.ends_with("f64") { 8 } else { 4 }) as u64;
-    let whole = rows <= 256;
-    let (wide, fresh) = if whole {
-        let most = 256 * window / rows;
-        (1 << most.min(columns.next_power_of_two().max(window)).ilog2(), rows)
-    } else {
-        let least = (256 * window / ROWS as u64).next_power_of_two();
-        let wide = columns.next_power_of_two().clamp(least, WIDE);
-        let below = rows.div_ceil((256 / wide - 1) * window);
-        (wide, rows.div_ceil(window * below) * window)
-    };
+    let Problem { count, size, .. } = *problem;
     let numbered = numbered(problem);
+    // Elements of a window.
+    let window = WINDOW / if fold.name.ends_with("f64") { 8 } else { 4 };
+    let parts = count.div_ceil(window) as u64;
+    let places = room(parts) as isize;
+    let kept = numbered.kept.iter().map(|axis| Dim { out: axis.out * places, ..*axis }).collect();
+    let numbered = Problem { kept, ..numbered };
+    let Columns { split, rows, inner, run, start } = Columns::best(&numbered)?;
+    // A tile counts lines in 31 bits.
+    let far: usize = numbered.reduced[split..].iter().map(|axis| (axis.len - 1) * axis.x.unsigned_abs()).sum();
+    if count * size < TILED_BYTES || rows == 1 || far >= 1 << 34 {
+        return None;
+    }
+    let near = run.x as usize;
+    let mut outer = columns(&numbered, split);
+    outer.retain(|axis| axis.x.unsigned_abs() != near || axis.len != run.len);
+    // Whole columns follow one another in the output, and in memory.
+    let follows = run.mask == 1 && start[1] == 0;
+    let whole = follows && rows <= 2 * TILED_ROWS && (run.len * rows >= LINES || rows < window);
+    if !whole && rows < window {
+        return None;
+    }
+    // Another axis may go on where the run ends.
+    let mut high = Dim { len: 1, x: 0, mask: 0, out: 0 };
+    if let Some(i) = outer.iter().rposition(|axis| !whole && start == [0; 2] && axis.x == run.x * run.len as isize) {
+        high = outer.remove(i);
+    }
+    let columns = run.len * high.len;
+
+    let mut down: Vec<Dim> = numbered.reduced[split..].to_vec();
+    let (mut group, mut step) = (1, 0);
+    let row = columns * near;
+    if let Some(inner) = inner {
+        (group, step) = (inner.len, inner.x as usize);
+        down.pop();
+    } else if let [only] = down[..]
+        && only.x == row as isize
+        && row < TILED_STRETCH
+        && !whole
+    {
+        // Rows of few columns lie side by side: a window's rows are a group.
+        (group, step) = (window, row);
+        down[0] = Dim { len: only.len.div_ceil(window), x: only.x * window as isize, ..only };
+    }
+    let is_line = |axis: &Dim| axis.x % 16 == 0;
+    let in_lines = limits.aligned && start[0] % 16 == 0 && outer.iter().chain(&down).all(is_line);
+    let shape = Shape { size, near, group, step, rows, window, columns, in_lines };
+    let cut = if whole { shape.whole() } else { shape.cut() }?;
+    let aligned = shape.are_aligned(cut.wide);
+    let all = numbered.reduced[..split].iter().map(|axis| axis.len).product::<usize>();
+    let even = if cut.beyond == 0 && group == window && inner.is_none() {
+        step
+    } else if aligned && group == 1 && !whole {
+        16 * cut.pitch
+    } else {
+        0
+    };
     let asked = Asked { spec: asked.spec, fold: &fold, described: asked.described };
     let planner = parting(&asked, &numbered, limits);
-    let parts = (*count as u64).div_ceil(window);
-    let outer: Vec<Dim> =
-        numbered.kept.iter().map(|axis| Dim { out: axis.out * room(parts) as isize, ..*axis }).collect();
     let shape = Tiled {
-        outputs: planner.outputs::<KEPT>(&outer),
-        across,
-        down,
-        columns,
-        rows,
-        beside: Divisor::new(columns.div_ceil(wide)),
-        below: Divisor::new(rows.div_ceil(fresh)),
-        wide: wide as u32,
-        fresh: fresh as u32,
+        outer: axes(&outer)?,
+        across: axes(&numbered.reduced[..split])?,
+        down: axes(&down)?,
+        group: Divisor::new(group as u64),
+        step: step as u64,
+        columns: all as u64,
+        rows: rows as u64,
+        start,
+        run: columns as u64,
+        near: near as u64,
+        low: Divisor::new(run.len as u64),
+        numbers: [run.mask as i64, high.mask as i64],
+        befores: [run.mask as i64 * rows as i64, high.mask as i64 * rows as i64],
+        outs: [run.out as i64, high.out as i64],
+        beside: Divisor::new(columns.div_ceil(cut.wide) as u64),
+        below: Divisor::new(if whole { 1 } else { rows.div_ceil(cut.fresh) } as u64),
+        wide: Divisor::new(cut.wide as u64),
+        fresh: Divisor::new(cut.fresh as u64),
+        lines: Divisor::new(cut.lines as u64),
+        pitch: cut.pitch as u32,
+        apart: cut.apart as u32,
+        beyond: cut.beyond as u32,
         whole: whole as u32,
-        size: *size as u32,
+        even: even as u32,
+        size: size as u32,
+        end: planner.end(),
     };
-    let grid = shape.outputs.total * shape.beside.by * shape.below.by;
-    let first = planner.launch(format!("tiled_{}", fold.name), grid, 8, shape);
+    let grid = outer.iter().map(|axis| axis.len as u64).product::<u64>() * shape.beside.by * shape.below.by;
+    if grid.max(shape.run) >= 1 << 31 {
+        return None;
+    }
+    let first = planner.launch(format!("tiled_{}", fold.name), grid, THREADS as u64 / 32, shape);
     joined(first, parts, &asked, problem, limits)
+}
+
+/// What decides how large tiles are.
+struct Shape {
+    size: usize,
+    near: usize,
+    group: usize,
+    step: usize,
+    rows: usize,
+    window: usize,
+    columns: usize,
+    in_lines: bool,
+}
+
+impl Shape {
+    /// Whether rows of tiles of so many columns begin with lines.
+    fn are_aligned(&self, wide: usize) -> bool {
+        self.in_lines && ((wide * self.near).is_multiple_of(16) || wide >= self.columns)
+    }
+
+    /// Lines of a group of so many columns.
+    fn lines(&self, wide: usize) -> usize {
+        let before = if self.are_aligned(wide) { 0 } else { 16 - self.size };
+        (before + (wide - 1) * self.near + (self.group - 1) * self.step + self.size).div_ceil(16)
+    }
+
+    /// Columns of equal tiles of at most so many.
+    fn wide(&self, most: usize) -> usize {
+        let most = most.min(self.columns);
+        let equal = self.columns.div_ceil(self.columns.div_ceil(most));
+        // Tiles begin where lines do, if rows do.
+        let each = if self.in_lines { (16 / self.near).max(1) } else { 1 };
+        if self.columns >= 8 * most { most } else { equal.next_multiple_of(each).min(most) }
+    }
+
+    /// Tiles of whole columns.
+    fn whole(&self) -> Option<Cut> {
+        let (groups, beyond) = (self.rows.div_ceil(self.group), self.window - 1);
+        // Columns that have what windows read on.
+        let more = (beyond - 1) / self.rows + 1;
+        let taken = 32 + (self.group - 1) * self.step;
+        // The rows of a column are in one bank, and its neighbours in others.
+        let room = if LINES / groups >= BANKS { LINES / groups / BANKS * BANKS } else { LINES / groups };
+        let most = (16 * room).checked_sub(taken)? / self.near;
+        let wide = self.wide(most.checked_sub(more).filter(|&wide| wide > 0)?);
+        let (lines, pitch) = (self.lines(wide), room);
+        let is_room = groups <= GROUPS && groups * pitch <= LINES && lines <= pitch && self.rows + beyond <= ROWS;
+        is_room.then_some(Cut { wide, fresh: self.rows, lines, pitch, apart: 0, beyond })
+    }
+
+    /// Tiles of some rows.
+    fn cut(&self) -> Option<Cut> {
+        let beyond = if self.rows.is_multiple_of(self.window) { 0 } else { self.window - 1 };
+        let most = TILED_STRETCH / self.size;
+        // Where rows begin anywhere, fewer columns, so that all rows of a column are in one bank.
+        let one = self.group == 1 && self.near == self.size && !self.in_lines;
+        let wide = self.wide(if one { most - (16 / self.size - 1) } else { most.min(WIDE) });
+        let lines = self.lines(wide);
+        let stretch = ((wide - 1) * self.near + self.size).next_multiple_of(16);
+        let mut pitch = lines;
+        if self.group == self.window {
+            // Windows of one column are as many banks apart as columns take.
+            pitch += (stretch / 16).wrapping_sub(pitch) % BANKS;
+        } else if self.group == 1 && 2 * lines > BANKS {
+            pitch = lines.next_multiple_of(BANKS);
+        }
+        let apart = if self.group == 1 { 16 * pitch } else { stretch };
+        // Rows that are read on lie behind all groups.
+        let groups = |fresh: usize| {
+            if self.group == 1 { fresh + beyond } else { (fresh + beyond + self.group - 1).div_ceil(self.group) + 1 }
+        };
+        let is_room = |fresh: usize| {
+            let over = if self.group == 1 { 0 } else { beyond * apart / 16 };
+            groups(fresh) <= GROUPS && groups(fresh) * pitch + over <= LINES && fresh + beyond <= ROWS
+        };
+        let all = self.rows.next_multiple_of(self.window);
+        let most = (1..=ROWS / self.window).rev().map(|k| k * self.window).find(|&fresh| is_room(fresh))?.min(all);
+        let fresh = self.rows.div_ceil(self.rows.div_ceil(most)).next_multiple_of(self.window);
+        Some(Cut { wide, fresh, lines, pitch, apart, beyond })
+    }
 }

@@ -174,8 +174,7 @@ macro_rules! line {
     };
     (($each:ident $with:tt) tiles $name:ident, [$($fold:ty),+]) => {
         $each!($with concat!("tiled_", stringify!($name)), Call<Tiled<KEPT>>,
-            either!(Call<Tiled<KEPT>>: $(tiled::kernel::<_, piece::Ordered<$fold>, KEPT,
-                { tiled::room(size_of::<<$fold as Tree>::Bits>()) }>),+));
+            either!(Call<Tiled<KEPT>>: $(tiled::kernel::<_, $fold, KEPT>),+));
     };
     (($each:ident $with:tt) copy $name:ident, $bits:ty) => {
         $each!($with stringify!($name), Transpose,

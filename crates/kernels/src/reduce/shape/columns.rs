@@ -65,7 +65,10 @@ params! {
         pub all: u32,
         /// Whether a warp has all rows of its columns, and results are as narrow as elements, and side by side: then
         /// lanes write them, several at once.
-        pub narrow: u64,
+        pub narrow: u32,
+        /// Whether a warp has all rows of its columns, and neighbouring lanes have neighbouring ones: then lanes write
+        /// their results, which share sectors, one by one.
+        pub dealt: u32,
         /// How rows follow one another.
         pub reduced: R,
     }
@@ -106,7 +109,8 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         let (block, across) = divide(number as u64, (sets + per_block - 1) >> per_block.trailing_zeros());
         (block, across * per_block)
     };
-    let at_once = P::at_once(&shape.reduced, call.at.input);
+    let dealt = P::DEALS && shape.dealt != 0;
+    let at_once = P::at_once(&shape.reduced, call.at.input) && !dealt;
     let in_units = P::UNITS && shape.of_unit.by > 0;
     let together = at_once || P::TOGETHER || in_units;
     // Where the lane's columns are, of a panel.
@@ -194,6 +198,22 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
             if s.branch((i as u64) < left) {
                 store(s, to(i), results[j], size);
             }
+            j += 1;
+        }
+        return;
+    }
+    if P::DEALS && s.branch(shape.dealt != 0) {
+        // Found again: nothing of it is kept while elements pass. Each warp has a panel, and columns take turns.
+        let panels = s.anew(shape.panels as u32) as u64;
+        let (_, set) = place(s.opaque(s.block_x()), shape.outputs.total * panels, s.anew(s.block_dim_x() / 32) as u64);
+        let here = locate(set + s.opaque(s.warp()) as u64, panels, s.opaque(s.lane()));
+        let (mut found, mut column, mut j, all) = (found, here.column, 0, s.opaque(C as u32));
+        while s.again(j < all) {
+            if s.branch(here.live && column < shape.width) {
+                f.finish(s, &call.recipe, found[0], call.out(here.at.out + column as i64 * shape.out));
+            }
+            found = next(found, found[0]);
+            column += shape.lanes as u64;
             j += 1;
         }
         return;

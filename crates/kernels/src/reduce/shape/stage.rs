@@ -128,7 +128,7 @@ impl Source {
 
 /// The first `count` elements of a line, and zeros. Rarely needed, so it is kept short.
 #[inline(always)]
-fn some<S: Simt, B: Bits>(s: &S, at: u64, count: u32) -> [u32; 4] {
+pub fn some<S: Simt, B: Bits>(s: &S, at: u64, count: u32) -> [u32; 4] {
     let (mut words, mut k, all) = ([0; 4], 0, s.opaque(B::PER));
     while s.again(k < all) {
         // Each element comes in at the end and moves on as others follow.

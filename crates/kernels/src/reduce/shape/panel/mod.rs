@@ -211,6 +211,8 @@ pub trait Panel<const C: usize>: Copy {
     const TEAMS: bool = false;
     /// Bytes of a result that a lane writes with those beside it, if they are as narrow as elements of 1 or 2 bytes.
     const WRITES: Option<u32> = None;
+    /// Whether lanes may have columns dealt out to write their results themselves: of elements of 4 bytes and more.
+    const DEALS: bool = false;
     /// Whether a lane reads its columns at once, from this address on.
     fn at_once(reduced: &Self::Reduced, address: u64) -> bool;
     /// Over `tiles` times 8 steps of rows from `first`; every lane gets the parts of its own columns.

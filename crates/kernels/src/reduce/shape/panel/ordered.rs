@@ -238,6 +238,7 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
     const TOGETHER: bool = !L::SEVERAL && F::Bits::SIZE <= 2 && F::Bits::SIZE * C as u32 == 16;
     const SEVERAL: bool = Self::has_short::<C>();
     const UNITS: bool = !L::SEVERAL && !NARROW;
+    const DEALS: bool = !L::SEVERAL && !NARROW && F::Bits::SIZE >= 4;
     const TEAMS: bool = !L::SEVERAL && !NARROW && !F::HAS_PLAIN;
     const WRITES: Option<u32> =
         if !L::SEVERAL && !NARROW && F::NARROW && F::Bits::SIZE <= 2 { Some(F::Bits::SIZE) } else { None };

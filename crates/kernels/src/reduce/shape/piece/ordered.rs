@@ -40,7 +40,7 @@ pub(super) fn padded<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], width: u32, l
 
 /// The nodes over 16 bytes of each step.
 #[inline(always)]
-fn packs<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEPS] {
+pub(in crate::reduce::shape) fn packs<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEPS] {
     if !F::HAS_PLAIN {
         return warpfold_simt::array::from_fn(
             #[inline(always)]
