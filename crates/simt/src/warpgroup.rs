@@ -11,8 +11,8 @@ pub fn copy(to: u32, from: *mut Pack<u32, 4>) {
     // SAFETY: as for `put` and `load`.
     unsafe {
         asm!(
-            "{{ .reg .b32 a, b, c, d; ld.global.v4.b32 {{a, b, c, d}}, [{from}]; st.shared.v4.b32 [{to}], {{a, b, c, d}}; }} \
-             // cp.async.cg.shared.global [{to}], [{from}], 16;",
+            "{{ .reg .b32 a, b, c, d; ld.global.v4.b32 {{a, b, c, d}}, [{from}]; \
+             st.shared.v4.b32 [{to}], {{a, b, c, d}}; }} // cp.async.cg.shared.global [{to}], [{from}], 16;",
             to = in(reg32) to,
             from = in(reg64) from,
         )

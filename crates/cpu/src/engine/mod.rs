@@ -261,9 +261,8 @@ impl<'a> Work<'a> {
         let is_apart = matches!(self.storing, Some(Storing::Apart(_)));
         // SAFETY: the caller's.
         unsafe {
-            match Patches::of(self.problem, out.size(), self.threads).filter(|_| !is_apart) {
-                Some(patches) => self.patches(&patches, out),
-                None => self.run_as_it_lies(out),
+            if is_apart || !self.patches(out) {
+                self.run_as_it_lies(out);
             }
         }
     }

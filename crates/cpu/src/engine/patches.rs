@@ -77,8 +77,12 @@ impl Patches {
 }
 
 impl Work<'_> {
-    /// Reduces the outputs patch by patch.
-    pub(super) unsafe fn patches(&self, patches: &Patches, out: &Output<Value>) {
+    /// Reduces the outputs patch by patch, if it pays; whether it did.
+    ///
+    /// # Safety
+    /// As of [`Work::run`].
+    pub(super) unsafe fn patches(&self, out: &Output<Value>) -> bool {
+        let Some(patches) = Patches::of(self.problem, out.size(), self.threads) else { return false };
         let kept = &self.problem.kept;
         let grid: Vec<usize> = kept.iter().zip(&patches.lens).map(|(dim, &len)| dim.len.div_ceil(len)).collect();
         self.quiet_tasks(grid.iter().product(), &|task| {
@@ -112,9 +116,10 @@ impl Work<'_> {
             // all of which are written before they are moved. Patches have disjoint outputs.
             unsafe {
                 work.run_as_it_lies(&Output::at_address(x.cast(), step, bytes));
-                self.spread(patches, &dims, &steps, x, out, place);
+                self.spread(&patches, &dims, &steps, x, out, place);
             }
         });
+        true
     }
 
     /// Moves the results of a patch, which are `steps` apart, to their places from number `place` on.

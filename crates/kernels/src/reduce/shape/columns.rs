@@ -66,8 +66,7 @@ params! {
         /// Whether a warp has all rows of its columns, and results are as narrow as elements, and side by side: then
         /// lanes write them, several at once.
         pub narrow: u32,
-        /// Whether a warp has all rows of its columns, and neighbouring lanes have neighbouring ones: then lanes write
-        /// their results, which share sectors, one by one.
+        /// The same of neighbouring lanes with neighbouring columns: then these write their results one by one.
         pub dealt: u32,
         /// How rows follow one another.
         pub reduced: R,
@@ -203,7 +202,6 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         return;
     }
     if P::DEALS && s.branch(shape.dealt != 0) {
-        // Found again: nothing of it is kept while elements pass. Each warp has a panel, and columns take turns.
         let panels = s.anew(shape.panels as u32) as u64;
         let (_, set) = place(s.opaque(s.block_x()), shape.outputs.total * panels, s.anew(s.block_dim_x() / 32) as u64);
         let here = locate(set + s.opaque(s.warp()) as u64, panels, s.opaque(s.lane()));

@@ -1,6 +1,6 @@
 //! A tile's way to shared memory: by lines, and element by element where windows read on beyond its columns.
 
-use super::{BEYOND, Stage, THREADS, Tile, WIDE};
+use super::tile::{BEYOND, Stage, THREADS, Tile, WIDE};
 use crate::address::array;
 use crate::reduce::shape::stage::some;
 use warpfold_simt::{ALL, Pack, Simt};
