@@ -87,7 +87,7 @@ impl Columns {
             return None;
         }
         let axes = columns(problem, split);
-        let run = *axes.iter().filter(is_run).next_back()?;
+        let run = *axes.iter().rfind(is_run)?;
         let back = run.x < 0;
         let last = run.len as isize - 1;
         let start = if back { [(run.x * last) as i64, (run.mask * last) as i64] } else { [0; 2] };
