@@ -116,6 +116,19 @@ mod tests {
     }
 
     #[test]
+    fn newer_gpus_copy_beside_other_work() {
+        let copies = |text: &str| text.lines().filter(|line| line.trim_start().starts_with("cp.async.cg")).count();
+        let behind = |text: &str| text.contains(" // cp.async");
+        let [own, newer] = [(7, 5), (8, 0)].map(|gpu| super::ptx_for("tiled_sum_f32", gpu).expect("the entry"));
+        assert!(behind(&own) && copies(&own) == 0 && !behind(&newer) && copies(&newer) > 0);
+        for entry in crate::entries() {
+            let text = crate::ptx(entry).expect(entry);
+            assert!(!text.contains("wgmma") || !behind(&text), "{entry}");
+        }
+        assert!(copies(&crate::ptx("kmeans_hopper_64_f16").expect("the entry")) > 0);
+    }
+
+    #[test]
     fn machine_code_is_for_a_gpu_of_the_same_generation() {
         let code = |capability| crate::code("rows_sum_f32", capability);
         let hopper = code((9, 0)).expect("an image");

@@ -61,7 +61,7 @@ impl Patches {
         };
         let _ = (0..n).rev().all(|i| extend(&mut lens, i, kept[i].x as usize, PATCH_RUN));
         let _ = by_place.iter().all(|&i| extend(&mut lens, i, kept[i].out as usize * bytes, PATCH_LINE));
-        let most = PATCH.min(outputs * bytes / (8 * threads)) / bytes;
+        let most = PATCH.min(outputs * bytes / (8 * threads.max(1))) / bytes;
         for i in (0..n).rev() {
             let others = lens.iter().product::<usize>();
             lens[i] = (lens[i] * (most / others).max(1)).min(kept[i].len);

@@ -1,8 +1,8 @@
 //! Arrays whose elements do not lie in the order in which they are reduced.
 
-use super::reductions::{Axis, BACKWARDS, Case, Choices, check_all};
-use crate::{Emulated, cases, pick};
-use warpfold::{DType, Op};
+use super::reductions::{Axis, BACKWARDS, Case, Choices, check_all, run};
+use crate::{Emulated, Outcome, cases, pick};
+use warpfold::{ArrayRef, DType, Op, Options, reduce};
 
 const LENS: [usize; 18] = [1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 32, 33, 64, 65, 127, 128, 300, 1021];
 
@@ -57,7 +57,12 @@ fn tiled(i: usize, seed: &mut u64) -> Case {
     axes.swap(places[0], places[1]);
     if kept == 1 {
         let place = pick(rank, seed);
-        axes.insert(place, Axis { len: 2 + pick(2, seed), gap: 0, reversed: false, broadcast: false, reduced: false });
+        let broadcast = pick(9, seed) == 0;
+        axes.insert(place, Axis { len: 2 + pick(2, seed), gap: 0, reversed: false, broadcast, reduced: false });
+    }
+    if pick(20, seed) == 0 {
+        let place = pick(rank, seed);
+        axes.insert(place, Axis { len: 3, gap: 0, reversed: false, broadcast: true, reduced: true });
     }
     let options = Choices {
         specials: pick(4, seed) == 0,
@@ -78,7 +83,44 @@ fn tiles_have_the_bits_of_the_cpu_and_no_fault() {
     let (on, mut seed) = (Emulated::new(), 12);
     let count = cases(300);
     let ran = check_all(&on, (0..count).map(|i| tiled(i, &mut seed)));
-    assert!(ran["tiled"] as usize > count / 6, "{ran:?}");
+    assert!(ran["tiled"] as usize > count / 8, "{ran:?}");
+}
+
+#[test]
+fn equal_steps_and_many_kept_axes_have_the_bits_of_the_cpu_and_no_fault() {
+    // Shape, steps in elements, and reduced axes: windows over one axis, the same downwards, copies of one element, and
+    // more kept axes than a launch has.
+    let far = [0, 1, 2, 3].map(|k| 65_552 << k);
+    let views: [(&[usize], &[isize], &[isize]); 6] = [
+        (&[5, 5, 4096], &[1, 1, 8], &[1, 2]),
+        (&[7, 7, 2048], &[1, -1, 32], &[1, 2]),
+        (&[5, 5, 4096], &[0, 0, 3], &[1, 2]),
+        (&[100, 4096], &[0, 4], &[0, 1]),
+        (&[5, 100, 500], &[0, 2048, 4], &[1, 2]),
+        (&[2, 2, 2, 2, 8, 8, 512], &[far[3], far[2], far[1], far[0], 1, 8, 128], &[5, 6]),
+    ];
+    let (on, mut tiled) = (Emulated::new(), 0);
+    for (shape, steps, axes) in views {
+        let reach = |up: bool| {
+            let all = shape.iter().zip(steps).filter(|(_, step)| (**step > 0) == up);
+            all.map(|(len, step)| (len - 1) * step.unsigned_abs()).sum::<usize>()
+        };
+        let first = reach(false);
+        let x: Vec<f32> = (0..=first + reach(true)).map(|i| (i * 7919 % 1009) as f32 / 64.0 - 7.0).collect();
+        let bytes: Vec<u8> = x.iter().flat_map(|x| x.to_ne_bytes()).collect();
+        let strides: Vec<isize> = steps.iter().map(|step| 4 * step).collect();
+        // SAFETY: the elements that the steps reach from the first are there.
+        let array = unsafe { ArrayRef::from_raw(bytes.as_ptr().add(4 * first), DType::F32, shape, &strides) };
+        let array = array.expect("an array");
+        let options = Options { axes: Some(axes.to_vec()), ..Options::default() };
+        for op in [Op::Sum, Op::Var] {
+            let expected = Outcome::of(reduce(op, array, &options)).expect("a result");
+            let (found, entries) = run(&on, op, &array, (&bytes, 4 * first), &options).expect("no fault");
+            assert!(found == expected, "{op:?} of {shape:?} by {steps:?}: {entries}");
+            tiled += entries.contains("tiled") as usize;
+        }
+    }
+    assert!(tiled >= 4, "{tiled}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use super::reordered::reordered;
 use super::single::single;
 use super::subtrees::subtrees;
 use super::tiled::tiled;
-use super::transpose::{Asked, Copied, is_scattered, transposed};
+use super::transpose::{Asked, Copied, is_scattered, is_small, transposed};
 use super::twice::twice;
 use warpfold_array::Op;
 use warpfold_array::problem::{Problem, merge};
@@ -99,7 +99,7 @@ impl GpuPlan {
             if plan.is_none() && is_scattered {
                 plan = subtrees(&asked, problem, limits);
             }
-            if plan.is_none() && is_between(problem) {
+            if plan.is_none() && is_between(problem) && !is_small(problem, limits) {
                 plan = tiled(&asked, problem, limits);
             }
             plan = plan.or_else(|| stepped(&asked, problem, limits));

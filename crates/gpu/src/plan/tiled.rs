@@ -54,6 +54,8 @@ struct Columns {
     inner: Option<Dim>,
     /// The axis of columns, kept or reduced, whose elements share lines: upwards. `mask` is columns of an output.
     run: Dim,
+    /// Its number among the axes of [`columns`].
+    at: usize,
     /// Bytes and columns from an output's first column to the run's first.
     start: [i64; 2],
 }
@@ -81,19 +83,20 @@ impl Columns {
         let is_run = |axis: &&Dim| {
             let step = axis.x.unsigned_abs();
             let most = if least > 0 { 2 * least as usize } else { 4 * size };
-            step >= least as usize && step <= most.min(TILED_GROUP)
+            step > 0 && step >= least as usize && step <= most.min(TILED_GROUP)
         };
         if inner.is_some_and(|axis| axis.x < 0) {
             return None;
         }
         let axes = columns(problem, split);
-        let run = *axes.iter().rfind(is_run)?;
+        let at = axes.iter().rposition(|axis| is_run(&axis))?;
+        let run = axes[at];
         let back = run.x < 0;
         let last = run.len as isize - 1;
         let start = if back { [(run.x * last) as i64, (run.mask * last) as i64] } else { [0; 2] };
         let run = if back { Dim { x: -run.x, mask: -run.mask, ..run } } else { run };
         let rows = rows.iter().map(|axis| axis.len).product();
-        Some(Self { split, rows, inner, run, start })
+        Some(Self { split, rows, inner, run, at, start })
     }
 
     /// The best ones: of enough rows, if there are any.
@@ -132,15 +135,15 @@ pub(super) fn tiled(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Op
     let places = room(parts) as isize;
     let kept = numbered.kept.iter().map(|axis| Dim { out: axis.out * places, ..*axis }).collect();
     let numbered = Problem { kept, ..numbered };
-    let Columns { split, rows, inner, run, start } = Columns::best(&numbered)?;
+    let Columns { split, rows, inner, run, at, start } = Columns::best(&numbered)?;
     // A tile counts lines in 31 bits.
     let far: usize = numbered.reduced[split..].iter().map(|axis| (axis.len - 1) * axis.x.unsigned_abs()).sum();
-    if count * size < TILED_BYTES || rows == 1 || far >= 1 << 34 {
+    if count * size < TILED_BYTES || rows == 1 || far >= 1 << 34 || problem.kept.len() > KEPT {
         return None;
     }
     let near = run.x as usize;
     let mut outer = columns(&numbered, split);
-    outer.retain(|axis| axis.x.unsigned_abs() != near || axis.len != run.len);
+    outer.remove(at);
     // Whole columns follow one another in the output, and in memory.
     let follows = run.mask == 1 && start[1] == 0;
     let whole = follows && rows <= 2 * TILED_ROWS && (run.len * rows >= LINES || rows < window);

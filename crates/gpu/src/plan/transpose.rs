@@ -35,10 +35,15 @@ const TOGETHER_STEPS: usize = 4;
 /// From the input to the workspace.
 const INSIDE: Moved = Moved { from: From::Input(0), to: To::Workspace(0) };
 
+/// Whether an array is so small that a second launch costs more than it saves.
+pub(super) fn is_small(Problem { count, outputs, size, .. }: &Problem, limits: &Limits) -> bool {
+    count * outputs * size < limits.multiprocessors as usize * TRANSPOSED_BYTES
+}
+
 /// Whether neighbouring lanes of the kernels that read elements where they lie would find them far apart.
 pub(super) fn is_scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> bool {
     let Problem { kept, reduced, size, count, .. } = problem;
-    let is_small = count * problem.outputs * size < limits.multiprocessors as usize * TRANSPOSED_BYTES;
+    let is_small = is_small(problem, limits);
     let Some((run, far)) = reduced.split_last() else {
         // Nothing is reduced: a copy, whose neighbours may lie far apart.
         let inner = kept.iter().min_by_key(|axis| axis.out.unsigned_abs());

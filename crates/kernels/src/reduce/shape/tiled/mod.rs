@@ -6,7 +6,8 @@
 //! column, and leaves its part in the workspace, where another launch reduces the parts. Where the rows of each column
 //! are is found once for a tile, in a table, so any layout costs the same. Long columns are cut: a tile has the windows
 //! that begin in its rows, and reads on until they end, if need be in the next column. Short ones are whole in a tile,
-//! and windows go on from one to the next. Bottleneck: shared memory, which is read twice for an element.
+//! and windows go on from one to the next. Bottleneck: instructions, most of which
+//! find a tile and its lines; and banks, where rows begin anywhere.
 
 mod axes;
 mod copy;
