@@ -30,7 +30,7 @@ fn check<T: Element>(x: &[f64], shape: &[usize], axis: usize, order: &[usize], o
     // SAFETY: the steps reach the elements of `x`.
     let view = unsafe { ArrayRef::from_raw(x.as_ptr().cast(), T::DTYPE, shape, &steps) }.unwrap();
     let copy = ArrayRef::from_slice(&copy, shape).unwrap();
-    for threads in [1, 2] {
+    for threads in [0, 1, 2] {
         let options = Options { axes: Some(vec![axis as isize]), threads: Some(threads), ..Options::default() };
         for &op in ops {
             let what = format!("{op} of {} {shape:?} {steps:?}", T::DTYPE);
