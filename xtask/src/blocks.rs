@@ -116,6 +116,7 @@ fn is_production(name: &str) -> bool {
         "rowfolded",
         "rowshort",
         "pool",
+        "zip",
     ]
     .contains(&class)
 }

@@ -5,6 +5,7 @@
 //!   order of their labels.
 //! - [`rowwise`]: rows are reduced, and their elements computed from that: softmax, norms.
 //! - [`pool`]: windows, their means and greatest elements.
+//! - [`zip`]: two arrays in front of a reduction: losses and their targets, dot products, cosines.
 //! - [`kmeans`]: labels, sums and means of clusters.
 //! - [`ladder`]: teaching kernels, rung by rung. [`probe`]: every method of a thread once.
 //!
@@ -34,6 +35,7 @@ pub mod segment;
 pub mod sort;
 pub mod source;
 pub mod split;
+pub mod zip;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod blocks;

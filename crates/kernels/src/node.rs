@@ -2,6 +2,7 @@
 
 use warpfold_core::DoubleWord;
 use warpfold_core::ops::{ArgNode, Moments, Powers};
+use warpfold_core::rows::Dots;
 use warpfold_simt::{ALL, Global, Pack, Shared, Simt};
 
 /// A value that travels as 32-bit words.
@@ -146,6 +147,7 @@ pub(crate) use fields;
 fields! {
     [F] DoubleWord<F> { hi: F, lo: F }
     [R] Moments<R> { mean: R, m2: R }
+    [F] Dots<F> { dot: F, x: F, y: F }
     [X, R] Powers<X, R> { scale: X, sum: R }
     [K] ArgNode<K> { key: K, index: u64 }
     [A] Counted<A> { acc: A, count: u64 }

@@ -19,6 +19,10 @@ def test_without_a_driver():
         lambda: wf.rms_norm(x, row, row),
         lambda: wf.layer_norm(x, axis=None),
         lambda: wf.rms_norm_backward(x, x),
+        lambda: wf.mse(x, x),
+        lambda: wf.bce_with_logits_backward(x, x, axis=1, reduction="sum"),
+        lambda: wf.dot(x, x, axis=0),
+        lambda: wf.cosine_similarity(x, x),
     ):
         with pytest.raises(wf.Error, match="driver|GPU"):
             call()
@@ -35,7 +39,11 @@ def test_what_is_refused():
         lambda: wf.layer_norm(host, None, x),
         lambda: wf.rms_norm_backward(x, host),
         lambda: wf.cross_entropy(x, Interface(shape=(2,), typestr="<i8")),
-        lambda: wf.mse(x, x),
+        lambda: wf.mse(x, host),
+        lambda: wf.kl_div_backward(x, x, host),
+        lambda: wf.dot(host, x),
+        lambda: wf.cosine_similarity_backward(x, x),
+        lambda: wf.group_norm(x, 1),
     ):
         with pytest.raises(TypeError, match="GPU"):
             call()
@@ -125,7 +133,16 @@ def test_functions_and_their_gradients(dtype):
             lambda x, y, w, b, c: F.mse_loss(x, y),
             lambda x, y, w, b, c: F.huber_loss(x, y, delta=0.5, reduction="sum"),
             lambda x, y, w, b, c: F.l1_loss(x, y, reduction="none") * y,
+            lambda x, y, w, b, c: F.smooth_l1_loss(x, y, beta=0.5),
             lambda x, y, w, b, c: F.cosine_similarity(x, y, 1),
+            # Gradients of these targets are PyTorch's arithmetic.
+            lambda x, y, w, b, c: F.kl_div(x, y.detach().abs(), reduction="batchmean"),
+            lambda x, y, w, b, c: F.kl_div(x, y.detach(), reduction="none", log_target=True) * y,
+            lambda x, y, w, b, c: F.binary_cross_entropy_with_logits(x, y.detach().abs()),
+            lambda x, y, w, b, c: F.binary_cross_entropy_with_logits(x, y.detach() ** 2, w.detach(), pos_weight=b),
+            lambda x, y, w, b, c: F.cross_entropy(x, y.detach().abs()),
+            lambda x, y, w, b, c: F.cross_entropy(x, y.detach(), w.abs().detach(), reduction="none", label_smoothing=0.2),
+            lambda x, y, w, b, c: F.cross_entropy(x.t(), y.detach().t(), reduction="sum"),
             lambda x, y, w, b, c: F.rms_norm(x, [n], w, residual=y, weight_offset=1.0)[0],
             lambda x, y, w, b, c: F.index_add(x, 0, c.abs() % 7, y, alpha=0.5),
             lambda x, y, w, b, c: F.scatter_add(x, 0, (c.abs() % 7).unsqueeze(1).expand(16, n).contiguous(), y),
@@ -140,6 +157,39 @@ def test_functions_and_their_gradients(dtype):
             for found, expected in zip(*reversed(results)):
                 assert found.is_cuda
                 equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float64"])
+def test_pairs_of_arrays(dtype):
+    """Losses of any axes and layouts, as functions of arrays."""
+    torch = torch_with_gpu()
+    of = torch.Generator().manual_seed(3)
+    of_dtype = getattr(torch, dtype)
+    for shape, axis in (
+        ((5,), None), ((7, 1000), 1), ((1000, 7), 0), ((3, 40, 50), (0, 2)), ((64, 4096), None), ((0, 3), 0), ((2, 0), 0)
+    ):
+        x, y = (torch.randn(shape, generator=of).to(of_dtype) for _ in range(2))
+        layouts = [lambda a: a, lambda a: a.repeat_interleave(2, -1)[..., ::2], lambda a: a.flip(0)]
+        if len(shape) > 1:
+            layouts.append(lambda a: a.transpose(0, 1).contiguous().transpose(0, 1))
+        for layout in layouts:
+            pairs = [[layout(a) for a in (x, y)], [layout(a.cuda()) for a in (x, y)]]
+            for name in ("mse", "l1", "huber", "kl_div", "bce_with_logits"):
+                for reduction in ("mean", "sum", "none"):
+                    want, found = (getattr(wf, name)(*pair, axis, reduction=reduction) for pair in pairs)
+                    equal(found, want)
+                    gradient = torch.randn(want.shape, generator=of).to(of_dtype)
+                    want, found = (
+                        getattr(wf, f"{name}_backward")(*pair, g, axis, reduction=reduction)
+                        for pair, g in zip(pairs, (gradient, gradient.cuda()))
+                    )
+                    equal(found, want)
+            want, found = (wf.dot(*pair, axis) for pair in pairs)
+            equal(found, want)
+            want, found = (wf.dot_backward(*pair, axis=axis) for pair in pairs)
+            equal(found, want)
+            want, found = (wf.cosine_similarity(*pair, axis=axis) for pair in pairs)
+            equal(found, want)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "float64"])

@@ -4,7 +4,7 @@ use crate::reference::{Random, Strided, element};
 use warpfold::cuda::{self, ArrayView, Buffer, Stream, rows};
 use warpfold::{Array, DType, Error, rows as cpu};
 
-const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
+pub(crate) const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
 
 /// An array of the device with the layout of one of the host.
 pub(crate) struct There<'a> {
@@ -50,7 +50,7 @@ pub struct Size {
 }
 
 /// A shape, and the axes of its rows.
-fn problem(r: &mut Random, dtype: DType, Size { long, elements }: Size) -> (Vec<usize>, Vec<isize>) {
+pub(crate) fn problem(r: &mut Random, dtype: DType, Size { long, elements }: Size) -> (Vec<usize>, Vec<isize>) {
     let line = 16 / dtype.size();
     let len = match r.below(8) {
         0 => 1 + r.below(2 * line),

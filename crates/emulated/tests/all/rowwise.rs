@@ -1,8 +1,8 @@
-//! Operations on rows and on windows, wherever these lie.
+//! Operations on rows, on two arrays and on windows, wherever these lie.
 
 use crate::Emulated;
 use warpfold_testing::rows::{self as cases, Test};
-use warpfold_testing::windows;
+use warpfold_testing::{pairs, windows};
 
 /// Cases of at most so many elements about, but that rows longer than a block come now and then.
 fn run(test: Test, cases: u64) {
@@ -39,6 +39,11 @@ fn sums_over_many_rows_have_the_bits_of_the_cpu() {
 #[test]
 fn cross_entropy_has_the_bits_of_the_cpu() {
     run(cases::cross_entropy, 48);
+}
+
+#[test]
+fn losses_of_two_arrays_have_the_bits_of_the_cpu() {
+    run(pairs::pairs, 400);
 }
 
 #[test]

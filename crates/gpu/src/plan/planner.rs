@@ -164,7 +164,7 @@ impl<'a> Planner<'a> {
 
     /// Elements of an output in tiles. Where blocks share rows, neighbouring blocks take different ones if they are
     /// `abreast`.
-    fn long<R: Plain>(
+    pub(super) fn long<R: Plain>(
         &mut self,
         class: &str,
         kept: &[Dim],

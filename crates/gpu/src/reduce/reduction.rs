@@ -252,7 +252,26 @@ impl Reduction {
         masks && self.input.check("array", input).is_ok()
     }
 
-    fn workspace(&self) -> usize {
+    /// Queues a run whose workspace is lent by who holds the stream's lock; results go to `address`.
+    ///
+    /// # Safety
+    /// As [`Reduction::run_at`], of a reduction all of whose outputs have values; the workspace has as many bytes as
+    /// [`Reduction::workspace`] says, is the stream's, and its lock is held.
+    pub(crate) unsafe fn run_in(
+        &self,
+        stream: &Stream,
+        input: ArrayView<'_>,
+        address: u64,
+        workspace: u64,
+    ) -> Result<(), Error> {
+        self.check(stream, &input, None)?;
+        let to = Destination { address, status: StatusTo::Nowhere };
+        // SAFETY: the caller's.
+        Ok(unsafe { self.queue_on(stream, &input, None, to, workspace) }?)
+    }
+
+    /// Bytes of workspace of a run.
+    pub(crate) fn workspace(&self) -> usize {
         match self.work {
             Work::Launches { workspace, .. } => workspace,
             _ => 0,

@@ -27,6 +27,25 @@ impl Asked {
         Ok(asked)
     }
 
+    /// Two arrays, and the axes that are reduced; `None`: all.
+    ///
+    /// # Errors
+    /// As those of the CPU.
+    pub fn pair(op: &'static str, [x, y]: [&ArrayView<'_>; 2], axes: Option<&[isize]>) -> Result<Self, Error> {
+        let all: Vec<isize> = (0..x.shape().len() as isize).collect();
+        let asked = Self::new(op, x, axes.unwrap_or(&all))?;
+        asked.alike("the elements of the second array", y, x.shape())?;
+        Ok(asked)
+    }
+
+    /// The gradient of a result of this shape.
+    ///
+    /// # Errors
+    /// As those of the CPU.
+    pub fn of_result(&self, gradient: &ArrayView<'_>, shape: &[usize]) -> Result<(), Error> {
+        self.alike("the gradient", gradient, shape)
+    }
+
     /// Softmax and its logarithm.
     ///
     /// # Errors

@@ -39,6 +39,16 @@ impl Default for Norm<'_> {
     }
 }
 
+/// The options of [`loss`](super::loss), [`dot`](super::dot) and their kin: as [`warpfold_cpu::rows::Pairs`], with a
+/// gradient on the device.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pairs<'a> {
+    /// Axes to reduce, from the end if negative; `None`: all.
+    pub axes: Option<&'a [isize]>,
+    /// The gradient of the result, an array of the result's shape and any float dtype. `None`: 1.
+    pub gradient: Option<ArrayView<'a>>,
+}
+
 /// The gradients of a norm: as [`warpfold_cpu::rows::NormGradients`], on the device.
 pub struct NormGradients {
     /// Of the elements: an array of their shape and dtype.

@@ -65,6 +65,29 @@ impl Facts {
         }
     }
 
+    /// Of a fold in the order of the tree that takes long rows alone, and has parts of so many words.
+    #[must_use]
+    pub const fn of_rows(words: usize) -> Self {
+        Self {
+            ordered: true,
+            places: false,
+            words,
+            wide: 1,
+            staged: false,
+            turns: false,
+            twins: false,
+            shallow: false,
+            apart: false,
+            columns: false,
+            teams: false,
+            packed: false,
+            narrow: false,
+            most: u64::MAX,
+            slim: false,
+            segments: false,
+        }
+    }
+
     /// Of a tree with all kernels, a lane of which takes so many columns.
     pub(crate) const fn tree<F: Tree, const C: usize>() -> Self {
         let several = <panel::Ordered<F, true> as panel::Panel<C>>::SEVERAL;

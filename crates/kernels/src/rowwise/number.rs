@@ -24,7 +24,7 @@ pub fn numbers<S: Simt, X: Source<Value: Node>>(s: &S, w: [u32; 4]) -> [X::Value
 
 /// The words of a number.
 #[inline(always)]
-fn words<N: Node>(x: N) -> [u32; 2] {
+pub fn words<N: Node>(x: N) -> [u32; 2] {
     let mut words = [0; 2];
     let _ = x.map(|i, word| {
         words[i as usize] = word;

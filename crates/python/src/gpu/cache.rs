@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use warpfold::cuda::rows::RowMap;
+use warpfold::cuda::rows::{RowMap, Zipped};
 use warpfold::cuda::{self, ArrayView, Device, Handle, Reduction, Stream, Survey};
 use warpfold::{DType, Error, Op, Options, Ord, Precision};
 
@@ -21,6 +21,7 @@ static STREAMS: LazyLock<Shared<(usize, usize), Stream>> = LazyLock::new(Mutex::
 static REDUCTIONS: LazyLock<Shared<Key, Reduction>> = LazyLock::new(Mutex::default);
 static SURVEYS: LazyLock<Shared<SurveyKey, Survey>> = LazyLock::new(Mutex::default);
 static ROWS: LazyLock<Shared<RowKey, RowMap>> = LazyLock::new(Mutex::default);
+static ZIPPED: LazyLock<Shared<ZipKey, Zipped>> = LazyLock::new(Mutex::default);
 
 /// What all threads share.
 type Shared<K, V> = Mutex<HashMap<K, Arc<V>>>;
@@ -137,6 +138,28 @@ pub fn row_map(
 ) -> PyResult<Arc<RowMap>> {
     let (device, axes) = (key.device, key.axes.clone());
     kept(py, &ROWS, key, || plan(&cuda::shared(device)?, &axes))
+}
+
+/// All that a [`Zipped`] depends on.
+#[derive(PartialEq, Eq, Hash)]
+pub struct ZipKey {
+    pub op: &'static str,
+    pub device: usize,
+    pub axes: Option<Vec<isize>>,
+    /// What tells options apart.
+    pub numbers: [u64; 2],
+    /// The elements, the targets, the gradient.
+    pub arrays: [Option<Layout>; 3],
+}
+
+/// An operation on two arrays, planned now for these axes or by an earlier call.
+pub fn zipped(
+    py: Python<'_>,
+    key: ZipKey,
+    plan: impl FnOnce(&Device, Option<&[isize]>) -> Result<Zipped, Error> + Send,
+) -> PyResult<Arc<Zipped>> {
+    let (device, axes) = (key.device, key.axes.clone());
+    kept(py, &ZIPPED, key, || plan(&cuda::shared(device)?, axes.as_deref()))
 }
 
 /// What is kept under a key, or what `make` makes now.

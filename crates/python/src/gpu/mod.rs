@@ -12,6 +12,7 @@ mod kmeans;
 mod rows;
 mod torch;
 mod windows;
+mod zipped;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ pub use array::GpuArray;
 pub use keys::Together;
 pub use rows::{GpuRows, Wanted};
 pub use windows::pooled;
+pub use zipped::GpuPairs;
 
 /// Reduces an array on a GPU.
 pub fn reduce<'py>(

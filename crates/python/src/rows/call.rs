@@ -21,7 +21,8 @@ macro_rules! text {
             "\nReturns\n-------\n", $returns,
             "\n\nRaises\n------\nTypeError\n    For what is no array of floats, an array with nulls, arrays of which \
              only some are on a GPU, and all on a GPU\n    if the operation has no kernels there: softmax, \
-             log_softmax, rms_norm, layer_norm and their gradients have.\nValueError\n    For arrays of a wrong \
+             log_softmax, rms_norm, layer_norm, losses\n    of two arrays, dot and their gradients have, and \
+             cosine_similarity.\nValueError\n    For arrays of a wrong \
              shape and numbers out of their range.\nnumpy.exceptions.AxisError\n    For an axis that is not there.\n\
              MemoryError\n    For a result that memory does not hold.\n\n\
              Examples\n--------\n>>> import warpfold as wf, numpy as np\n",
@@ -138,8 +139,8 @@ impl<'py> FromPyObject<'_, 'py> for Axes {
 }
 
 /// Why an array on a GPU is refused.
-const ON_HOST: &str = "this array is on a GPU, where of the operations on rows only softmax, log_softmax, their \
-    gradients, rms_norm, layer_norm and pooling are computed, of arrays that are all there";
+const ON_HOST: &str = "this array is on a GPU, where of the operations on rows only softmax, log_softmax, \
+    rms_norm, layer_norm, losses of two arrays, dot, their gradients, cosine_similarity and pooling are computed, of arrays that are all there";
 
 /// An array of the host whose elements are all present.
 ///

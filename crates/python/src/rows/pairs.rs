@@ -1,10 +1,12 @@
 //! Losses of elements and their targets, dot products and cosines.
 
 use pyo3::prelude::*;
-use warpfold::rows::{self, Loss, Pairs};
+use warpfold::cuda::rows::Zipped;
+use warpfold::rows::{self, Loss, LossReduction, Pairs};
 use warpfold::{Array, ArrayRef, Error};
 
 use super::call::{Axes, Object, computed, host, layout, optional, reduction, text};
+use crate::gpu::GpuPairs;
 use crate::input::Input;
 
 /// Two arrays, and perhaps the gradient of the result.
@@ -31,6 +33,17 @@ impl<'py> Two<'py> {
     }
 }
 
+/// What tells losses apart, and what becomes of them.
+fn numbers(loss: Loss, by: LossReduction) -> [u64; 2] {
+    let (kind, number) = match loss {
+        Loss::Huber { delta } => (0, delta),
+        Loss::KlDiv { log_target } => (1, f64::from(u8::from(log_target))),
+        // The name of the function says which.
+        _ => (2, 0.0),
+    };
+    [kind << 8 | by as u64, number.to_bits()]
+}
+
 /// A loss and its gradient: the names, signatures and arguments of both functions, the loss, and what docstrings say.
 macro_rules! losses {
     ($(
@@ -55,6 +68,11 @@ macro_rules! losses {
             ) -> PyResult<Bound<'py, PyAny>> {
                 let by = self::reduction(reduction)?;
                 let axes = Axes::some(axis)?;
+                if let Some(there) = GpuPairs::of(stringify!($name), x, y, None)? {
+                    return there.run(axes.0, numbers($loss, by), |device, x, y, options| {
+                        Zipped::loss(device, $loss, x, y, by, options)
+                    });
+                }
                 Two::of(x, y, None)?.computed(axes, |x, y, options| rows::loss($loss, x, y, by, options))
             }
 
@@ -75,6 +93,11 @@ macro_rules! losses {
                 reduction: &str,
             ) -> PyResult<Bound<'py, PyAny>> {
                 let by = self::reduction(reduction)?;
+                if let Some(there) = GpuPairs::of(stringify!($backward), x, y, gradient)? {
+                    return there.run(Axes::some(axis)?.0, numbers($loss, by), |device, x, y, options| {
+                        Zipped::loss_backward(device, $loss, x, y, by, options)
+                    });
+                }
                 let work = |x: ArrayRef<'_>, y: ArrayRef<'_>, options: &Pairs<'_>| {
                     rows::loss_backward($loss, x, y, by, options)
                 };
@@ -132,6 +155,9 @@ losses! {
 #[pyfunction]
 #[pyo3(signature = (x, y, /, axis=None))]
 fn dot<'py>(x: &Bound<'py, PyAny>, y: &Bound<'py, PyAny>, axis: Object<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(there) = GpuPairs::of("dot", x, y, None)? {
+        return there.run(Axes::some(axis)?.0, [0; 2], Zipped::dot);
+    }
     Two::of(x, y, None)?.computed(Axes::some(axis)?, rows::dot)
 }
 
@@ -149,6 +175,9 @@ fn dot_backward<'py>(
     gradient: Object<'_, 'py>,
     axis: Object<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(there) = GpuPairs::of("dot_backward", x, y, gradient)? {
+        return there.run(Axes::some(axis)?.0, [0; 2], Zipped::dot_backward);
+    }
     Two::of(x, y, gradient)?.computed(Axes::some(axis)?, rows::dot_backward)
 }
 
@@ -167,6 +196,11 @@ fn cosine_similarity<'py>(
     axis: Axes,
     epsilon: f64,
 ) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(there) = GpuPairs::of("cosine_similarity", x, y, None)? {
+        return there.run(axis.0, [0, epsilon.to_bits()], |device, x, y, options| {
+            Zipped::cosine_similarity(device, x, y, epsilon, options)
+        });
+    }
     Two::of(x, y, None)?.computed(axis, |x, y, options| rows::cosine_similarity(x, y, epsilon, options))
 }
 

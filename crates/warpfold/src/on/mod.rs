@@ -27,6 +27,7 @@ macro_rules! on {
 mod counts;
 mod groups;
 mod kmeans;
+mod pairs;
 mod pool;
 mod reduce;
 mod rows;
@@ -35,6 +36,7 @@ mod segments;
 pub use counts::{bincount_on, histogram_on, unique_on};
 pub use groups::{GroupLabels, describe_groups_on, group_by_on, group_first_on, group_last_on, group_sizes_on};
 pub use kmeans::{kmeans_on, kmeans_watched};
+pub use pairs::{cosine_similarity_on, dot_backward_on, dot_on, loss_backward_on, loss_on};
 pub use pool::{avg_pool_backward_on, avg_pool_on, max_pool_backward_on, max_pool_on, top_k_on};
 pub use reduce::{describe_on, reduce_on};
 pub use rows::{layer_norm_on, log_softmax_on, rms_norm_on, softmax_on};

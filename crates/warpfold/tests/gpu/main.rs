@@ -27,7 +27,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use reference::{Random, element};
 use warpfold::DType;
 use warpfold::cuda::{self, ArrayView, Device, Error, Options};
-use warpfold_testing::{cases, golden as golden_cases, reference, rows as row_cases, windows};
+use warpfold_testing::{cases, golden as golden_cases, pairs, reference, rows as row_cases, windows};
 
 static SKIPPED: AtomicU32 = AtomicU32::new(0);
 

@@ -149,6 +149,50 @@ def cross_entropy_gradient(logits, target, axis, ignore_index, label_smoothing, 
     return _rounded(found, logits.dtype).movedim(-1, axis).contiguous()
 
 
+# Cross-entropy of logits and distributions.
+
+
+class _Shares:
+    """What the loss and its gradient share, of rows along the last axis."""
+
+    def __init__(self, logits, target, axis, smoothing, weight, reduction):
+        if not 0 <= smoothing <= 1:
+            raise ValueError(f"label_smoothing must be between 0 and 1, not {smoothing}")
+        if target.shape != logits.shape:
+            raise ValueError(f"the targets have shape {tuple(target.shape)}, and must have {tuple(logits.shape)}")
+        if weight is not None and weight.shape != logits.shape[axis : axis + 1 or None]:
+            raise ValueError(f"the weights of {logits.shape[axis]} classes have shape {tuple(weight.shape)}")
+        self.dtype = real(logits)
+        self.x, shares = (x.movedim(axis, -1).to(self.dtype) for x in (logits, target))
+        count = self.x.shape[-1]
+        if smoothing / count:
+            shares = shares * _number(1 - smoothing, self.dtype) + _number(smoothing / count, self.dtype)
+        self.shares = shares if weight is None else shares * weight.to(self.dtype)
+        self.rows = self.x.numel() // count if reduction == "mean" else None
+
+    def losses(self):
+        return 0 - _native.sum(_native.log_softmax(self.x, -1) * self.shares, -1)
+
+
+def distributions(logits, target, axis, label_smoothing, weight, reduction):
+    """As `wf.cross_entropy`, of a probability of each class."""
+    of = _Shares(logits, target, axis, label_smoothing, weight, reduction)
+    losses = of.losses()
+    if reduction != "none":
+        losses = _native.sum(losses)
+    return _rounded(losses if of.rows is None else _over(losses, of.rows), logits.dtype)
+
+
+def distributions_gradient(logits, target, axis, label_smoothing, weight, reduction, gradient):
+    """The gradient of the logits."""
+    of = _Shares(logits, target, axis, label_smoothing, weight, reduction)
+    scale = gradient.to(of.dtype)
+    scale = scale if of.rows is None else _over(scale, of.rows)
+    scale = scale.expand(of.x.shape[:-1]).unsqueeze(-1)
+    found = (_native.softmax(of.x, -1) * _native.sum(of.shares, -1, keepdims=True) - of.shares) * scale
+    return _rounded(found, logits.dtype).movedim(-1, axis).contiguous()
+
+
 # Sums of tensors, and into places that indices name: these wait for the GPU, since labels out of range are errors.
 
 
@@ -196,63 +240,6 @@ def embedding_backward(gradient, indices, count, padding, by_frequency):
     return _rounded(found, gradient.dtype)
 
 
-# Losses of elements and targets.
-
-
-def _signed(magnitude, x):
-    return torch.where(x > 0, magnitude, torch.where(x < 0, -magnitude, x + 0.0))
-
-
-def _mse(d, _delta):
-    return d * d
-
-
-def _l1(d, _delta):
-    return d.abs()
-
-
-def _huber(d, delta):
-    far = d.abs()
-    return torch.where(far <= delta, far * far * 0.5, delta * (far - delta * 0.5))
-
-
-_LOSSES = {
-    "mse": (_mse, lambda d, _delta: d + d),
-    "l1": (_l1, lambda d, _delta: _signed(1.0, d)),
-    "huber": (_huber, lambda d, delta: torch.where(d.abs() <= delta, d, _signed(delta, d))),
-}
-
-
-def has_loss(kind):
-    """Whether a loss of elements and targets is here."""
-    return kind in _LOSSES
-
-
-def _difference(kind, x, y, delta):
-    if kind == "huber" and not delta > 0:
-        raise ValueError(f"delta must be a positive number, not {delta}")
-    dtype = real(x)
-    return x.to(dtype) - y.to(dtype), _number(delta, dtype)
-
-
-def loss(kind, x, y, delta, reduction):
-    """The loss of all elements, or of each."""
-    d, delta = _difference(kind, x, y, delta)
-    each = _LOSSES[kind][0](d, delta)
-    if reduction != "none":
-        each = _native.sum(each)
-        each = _over(each, x.numel()) if reduction == "mean" else each
-    return _rounded(each, x.dtype)
-
-
-def loss_backward(kind, x, y, gradient, delta, reduction):
-    """The gradient of the elements."""
-    d, delta = _difference(kind, x, y, delta)
-    scale = gradient.to(d.dtype)
-    scale = _over(scale, x.numel()) if reduction == "mean" else scale
-    return _rounded(_LOSSES[kind][1](d, delta) * scale, x.dtype)
-
-
 # The products of two matrices' rows, and cosines of rows along an axis.
 
 
@@ -271,12 +258,6 @@ class _Cosine:
         self.root, root = _sqrt(of_x), _sqrt(of_y)
         least = self.epsilon
         self.norms = torch.where(self.root < least, least, self.root) * torch.where(root < least, least, root)
-
-
-def cosine_similarity(x, y, axis, epsilon):
-    """As `wf.cosine_similarity`."""
-    of = _Cosine(x, y, axis, epsilon)
-    return _rounded((of.dot / of.norms).squeeze(axis), x.dtype)
 
 
 def cosine_similarity_backward(x, y, gradient, axis, epsilon):

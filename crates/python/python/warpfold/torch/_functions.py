@@ -2,18 +2,15 @@
 
 import torch
 
-from . import _at_once, _composed, _loss_ops, _norm_ops, _ops
+from . import _at_once, _loss_ops, _norm_ops, _ops
 
 
-def _checked(name, *tensors, floats=True, on_gpu=True):
-    """Refuses what is no tensor on the CPU or, if the operation is there, an NVIDIA GPU; and what are no floats, unless
-    any elements are taken.
-    """
-    devices = ("cpu", "meta", "cuda") if on_gpu else ("cpu", "meta")
+def _checked(name, *tensors, floats=True):
+    """Refuses what is no tensor on the CPU or an NVIDIA GPU; and what are no floats, unless any elements are taken."""
     for x in tensors:
         if not isinstance(x, torch.Tensor):
             raise TypeError(f"warpfold.torch.{name} takes tensors, not {type(x).__name__}")
-        if x.device.type not in devices:
+        if x.device.type not in ("cpu", "meta", "cuda"):
             raise TypeError(
                 f"warpfold.torch.{name}: the tensor is on {x.device}, where this operation is not computed yet: move it to "
                 f"the host first (x.cpu()), or call torch.nn.functional.{name}"
@@ -89,7 +86,6 @@ def cross_entropy(
         raise ValueError("warpfold.torch.cross_entropy: the input has no axis of classes")
     dim = 0 if input.dim() == 1 else 1
     if target.is_floating_point():
-        _checked("cross_entropy of distributions", input, on_gpu=False)
         if target.shape != input.shape:
             raise ValueError(f"the target has shape {tuple(target.shape)}, and the input {tuple(input.shape)}")
         if ignore_index >= 0:
@@ -111,12 +107,12 @@ def _reduction(reduction, size_average=None, reduce=None):
 
 def _loss(name, kind, input, target, reduction, weight=None, parameter=0.0, by_weights=False):
     """A loss of elements and targets, which are broadcast and promoted to one dtype."""
-    _checked(name, input, *_given(weight), on_gpu=_composed.has_loss(kind))
+    _checked(name, input, *_given(weight))
     if not isinstance(target, torch.Tensor):
         raise TypeError(f"warpfold.torch.{name} takes tensors, not {type(target).__name__}")
     dtype = torch.promote_types(input.dtype, target.dtype)
     x, y = torch.broadcast_tensors(input.to(dtype), target.to(dtype))
-    _checked(name, y, on_gpu=_composed.has_loss(kind))
+    _checked(name, y)
     if weight is None:
         return _loss_ops.loss(x, y, kind, parameter, reduction)
     losses = _loss_ops.loss(x, y, kind, parameter, "none") * weight
@@ -206,7 +202,7 @@ def binary_cross_entropy_with_logits(
     if pos_weight is None:
         return _loss(name, kind, input, target, reduction, weight)
     # The losses of both answers, and each its share.
-    _checked(name, input, target, pos_weight, on_gpu=False)
+    _checked(name, input, target, pos_weight)
     yes, no = (_loss(name, kind, input, torch.full_like(input, answer), "none") for answer in (1.0, 0.0))
     losses = pos_weight * target * yes + (1 - target) * no
     losses = losses if weight is None else losses * weight

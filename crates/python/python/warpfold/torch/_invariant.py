@@ -358,11 +358,11 @@ def _of_pairs(name, reduce):
 
 
 def _mse(x, y, by):
-    return _composed.loss("mse", x, y, 0.0, by) if x.is_cuda else _native.mse(x, y, reduction=by)
+    return _native.mse(x, y, reduction=by)
 
 
 def _huber(x, y, by, delta=1.0):
-    return _composed.loss("huber", x, y, delta, by) if x.is_cuda else _native.huber(x, y, delta=delta, reduction=by)
+    return _native.huber(x, y, delta=delta, reduction=by)
 
 
 def _smooth(x, y, by, beta=1.0):

@@ -94,10 +94,16 @@ _DISTRIBUTIONS = "Tensor logits, Tensor target, Tensor? weight, int dim, float s
 
 
 def _distributions(logits, target, weight, dim, smoothing, reduction):
+    logits, target, weight = _detached(logits, target, weight)
+    if logits.is_cuda:
+        return _composed.distributions(logits, target, dim, smoothing, weight, reduction)
     return _cross_entropy(logits, target, weight, dim, -100, smoothing, reduction)[0]
 
 
 def _distributions_backward(gradient, logits, target, weight, dim, smoothing, reduction):
+    gradient, logits, target, weight = _detached(gradient, logits, target, weight)
+    if logits.is_cuda:
+        return _composed.distributions_gradient(logits, target, dim, smoothing, weight, reduction, gradient)
     return _cross_entropy_backward(gradient, None, logits, target, weight, dim, -100, smoothing, reduction)
 
 
@@ -174,15 +180,11 @@ def _options(kind, parameter, reduction):
 
 
 def _loss(x, y, kind, parameter, reduction):
-    if x.is_cuda:
-        return _composed.loss(kind, x.detach(), y.detach(), parameter, reduction)
     return getattr(_native, kind)(x.detach(), y.detach(), **_options(kind, parameter, reduction))
 
 
 def _loss_backward(gradient, x, y, kind, parameter, reduction):
     gradient, x, y = _detached(gradient, x, y)
-    if x.is_cuda:
-        return _composed.loss_backward(kind, x, y, gradient, parameter, reduction)
     return getattr(_native, f"{kind}_backward")(x, y, gradient, **_options(kind, parameter, reduction))
 
 
@@ -248,8 +250,6 @@ _COSINE = "Tensor x, Tensor y, int dim, float eps"
 
 
 def _cosine(x, y, dim, eps):
-    if x.is_cuda:
-        return _composed.cosine_similarity(x.detach(), y.detach(), dim, eps)
     return _native.cosine_similarity(x.detach(), y.detach(), dim, epsilon=eps)
 
 

@@ -79,6 +79,25 @@ impl Tile {
         )
     }
 
+    /// A lane's pack of a step of such a tile.
+    #[inline(always)]
+    pub fn pack<S: Simt>(&self, s: &S, step: usize) -> [u32; 4] {
+        words(s, array(self.at(32 * step as u32 + s.lane())), 16)
+    }
+
+    /// How many elements the row has of a lane's pack of a step.
+    #[inline(always)]
+    pub fn elements<S: Simt, B: Bits>(&self, s: &S, step: usize) -> u32 {
+        self.valid.saturating_sub((32 * step as u32 + s.lane()) * B::PER).min(B::PER)
+    }
+
+    /// A lane's pack of a step, of one run, of which the row has `count` elements; the others may be anything. The
+    /// array ends at `end`.
+    #[inline(always)]
+    pub fn near<S: Simt, B: Bits>(&self, s: &S, step: usize, count: u32, end: u64) -> [u32; 4] {
+        near::<S, B>(s, self.at(32 * step as u32 + s.lane()), count, end, B::ZERO)
+    }
+
     /// A line; beyond the last that can be read, it is that one again, which costs no memory.
     #[inline(always)]
     fn line<S: Simt, B: Bits>(&self, s: &S, q: u32) -> [u32; 4] {

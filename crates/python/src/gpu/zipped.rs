@@ -1,0 +1,95 @@
+//! Losses, dot products and cosines of arrays on a GPU: queued on the current stream of the library that has them,
+//! without waiting, with results in memory of that library, as reductions are.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use warpfold::Error;
+use warpfold::cuda::rows::{Pairs, Zipped};
+use warpfold::cuda::{ArrayView, Device};
+
+use super::array::GpuArray;
+use super::cache::{self, ZipKey};
+use crate::pool;
+
+/// Two arrays on a GPU, and perhaps the gradient of the result.
+pub struct GpuPairs<'py> {
+    op: &'static str,
+    x: GpuArray<'py>,
+    y: GpuArray<'py>,
+    gradient: Option<GpuArray<'py>>,
+}
+
+impl<'py> GpuPairs<'py> {
+    /// The arrays of a call. `None` if the first is not on a GPU.
+    ///
+    /// # Errors
+    /// TypeError if another array is not on a GPU, ValueError if it is on another one.
+    pub fn of(
+        op: &'static str,
+        x: &Bound<'py, PyAny>,
+        y: &Bound<'py, PyAny>,
+        gradient: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Self>> {
+        let Some(x) = GpuArray::of(x)? else { return Ok(None) };
+        let beside = |what: &str, array: &Bound<'py, PyAny>| {
+            let found = GpuArray::of(array)?.ok_or_else(|| {
+                PyTypeError::new_err(format!("{op}: the array is on a GPU, and its {what} is not: move it there, too"))
+            })?;
+            if found.device != x.device {
+                let text = format!("{op}: the array is on cuda:{}, its {what} on cuda:{}", x.device, found.device);
+                return Err(PyValueError::new_err(text));
+            }
+            Ok(found)
+        };
+        let y = beside("second array", y)?;
+        let gradient = gradient.map(|gradient| beside("gradient", gradient)).transpose()?;
+        Ok(Some(Self { op, x, y, gradient }))
+    }
+
+    /// Queues the operation, which `plan` prepares if it is the first of its kind, of these axes, and of options that
+    /// these numbers tell apart.
+    ///
+    /// # Errors
+    /// As those of `plan`, and what the driver says.
+    pub fn run(
+        &self,
+        axes: Option<Vec<isize>>,
+        numbers: [u64; 2],
+        plan: impl FnOnce(&Device, &ArrayView<'_>, &ArrayView<'_>, &Pairs<'_>) -> Result<Zipped, Error> + Send,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (x, py) = (&self.x, self.x.of.py());
+        let stream = cache::stream(x)?;
+        let others = || [Some(&self.y), self.gradient.as_ref()].into_iter().flatten();
+        for other in others().filter(|other| other.stream != x.stream) {
+            // An array of another library.
+            let stream = cache::stream(other)?;
+            pool::detached(py, || Ok(stream.synchronize()?))?;
+        }
+        let key = ZipKey {
+            op: self.op,
+            device: x.device,
+            axes,
+            numbers,
+            arrays: [Some(x), Some(&self.y), self.gradient.as_ref()].map(|array| array.map(cache::layout)),
+        };
+        let (a, b) = (x.view()?, self.y.view()?);
+        let gradient = self.gradient.as_ref().map(GpuArray::view).transpose()?;
+        let zipped = cache::zipped(py, key, |device, axes| plan(device, &a, &b, &Pairs { axes, gradient }))?;
+        let to = x.place(&stream, zipped.shape(), zipped.dtype())?;
+        let (address, is_lent) = (to.address, to.is_own());
+        pool::detached(py, || {
+            // SAFETY: the library has made room for an array of this shape and dtype in C order, which nobody else
+            // knows yet, or Warpfold has. The library frees memory in the order of the stream.
+            unsafe { zipped.run_at(&stream, a, b, gradient, address) }?;
+            // The library reads what is Warpfold's own on streams that are not known here.
+            if is_lent { Ok(stream.synchronize()?) } else { Ok(()) }
+        })?;
+        let result = to.lent(x)?;
+        for read in others().chain([x]) {
+            read.keep(&Arc::clone(&stream))?;
+        }
+        Ok(result)
+    }
+}
