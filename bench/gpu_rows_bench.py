@@ -4,7 +4,7 @@
     pip install warpfold torch
     bench/gpu_rows_bench.py [--samples 15] [--filter WORDS] [--compile] [--json FILE]
 
-Softmax, norms, cross-entropy and pooling, forward and backward, bfloat16 and float32. A sample is the time between two events of
+Softmax, norms, losses and pooling, forward and backward, bfloat16 and float32. A sample is the time between two events of
 the stream, of a function whose tensors were all made before; sides take turns. The stream sleeps before the first event,
 so that what the function queues is there when the GPU comes to it: a sample is the GPU's time, not the host's. The results of Warpfold are compared
 with the CPU's, bit by bit, on the first 64 rows: a row's result does not depend on the others. (Gradients of weights
@@ -68,6 +68,13 @@ def cases():
             yield f"group_norm {of}", 2, lambda s=shape, d=dtype, g=groups: unary(
                 s, d, wf.torch.group_norm, F.group_norm, (g,)
             )
+        shape = (32768, 4096)
+        of = f"{str(dtype)[6:]} {shape}"
+        for name in ("mse_loss", "huber_loss", "kl_div", "binary_cross_entropy_with_logits"):
+            both = 2 * shape[0] * shape[1]
+            yield f"{name} {of}", both, lambda s=shape, d=dtype, n=name: loss(s, d, n)
+            yield f"{name} backward {of}", 3, lambda s=shape, d=dtype, n=name: loss(s, d, n, backward=True)
+        yield f"cosine_similarity {of}", 2 * shape[1], lambda s=shape, d=dtype: cosine(s, d)
         shape = (8192, 32000)
         first = lambda of: lambda x: of(x, 50)[0]  # noqa: E731
         yield f"topk {str(dtype)[6:]} {shape} 50", 640, lambda s=shape, d=dtype, f=first: unary(
@@ -142,6 +149,30 @@ def pooling(shape, dtype, name, windows, backward=False):
 
     sides = {"warpfold": gradients(ours, x), "torch": gradients(theirs, x)}
     return sides, lambda: gradients(ours, x[:64].cpu())()
+
+
+def loss(shape, dtype, name, backward=False):
+    x, y = random(shape, dtype), random(shape, dtype, 1).sigmoid()
+    ours, theirs = getattr(wf.torch, name), getattr(F, name)
+    options = {"reduction": "batchmean"} if name == "kl_div" else {}
+    if not backward:
+        sides = {"warpfold": lambda: ours(x, y, **options).reshape(1), "torch": lambda: theirs(x, y, **options).reshape(1)}
+        return sides, lambda: ours(x.cpu(), y.cpu(), **options).reshape(1)
+
+    def gradients(f, x, y):
+        x = x.detach().requires_grad_()
+        # The sum, whose gradients do not depend on the number of rows.
+        of = f(x, y, reduction="sum")
+        return lambda: torch.autograd.grad(of, x, retain_graph=True)[0]
+
+    sides = {"warpfold": gradients(ours, x, y), "torch": gradients(theirs, x, y)}
+    return sides, lambda: gradients(ours, x[:64].cpu(), y[:64].cpu())()
+
+
+def cosine(shape, dtype):
+    x, y = random(shape, dtype), random(shape, dtype, 1)
+    sides = {"warpfold": lambda: wf.torch.cosine_similarity(x, y), "torch": lambda: F.cosine_similarity(x, y)}
+    return sides, lambda: wf.torch.cosine_similarity(x[:64].cpu(), y[:64].cpu())
 
 
 def cross_entropy(shape):

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::layout::{MAX_RANK, elements};
 use crate::problem::{Problem, normalize_axes, result_shape};
+use crate::row_error::RowError;
 
 /// The memory layout of elements of any size.
 ///
@@ -98,8 +99,25 @@ impl ElementLayout {
     /// # Errors
     /// Of bad axes.
     pub fn reduce(&self, axes: Option<&[isize]>) -> Result<ElementProblem, Error> {
+        self.beside(&[0; MAX_RANK][..self.rank], axes)
+    }
+
+    /// The same of elements of which a part is in a second array of the same shape, where a mask would be.
+    ///
+    /// # Errors
+    /// Of bad axes; [`RowError::Shape`].
+    pub fn reduce_pairs(&self, second: &Self, axes: Option<&[isize]>) -> Result<ElementProblem, Error> {
+        if self.shape() != second.shape() {
+            let (op, what) = ("reduce_pairs", "the elements of the second array");
+            let (expected, found) = (self.shape().to_vec(), second.shape().to_vec());
+            return Err(RowError::Shape { op, what, expected, found }.into());
+        }
+        self.beside(second.strides(), axes)
+    }
+
+    fn beside(&self, steps: &[isize], axes: Option<&[isize]>) -> Result<ElementProblem, Error> {
         let axes = normalize_axes(axes, self.rank)?;
-        let problem = Problem::of(self.shape(), self.strides(), &[0; MAX_RANK][..self.rank], &axes, self.size);
+        let problem = Problem::of(self.shape(), self.strides(), steps, &axes, self.size);
         let shape = result_shape(self.shape(), &axes, false);
         Ok(ElementProblem { problem, axes, shape })
     }

@@ -139,7 +139,7 @@ def test_functions_and_their_gradients(dtype):
             lambda x, y, w, b, c: F.kl_div(x, y.detach().abs(), reduction="batchmean"),
             lambda x, y, w, b, c: F.kl_div(x, y.detach(), reduction="none", log_target=True) * y,
             lambda x, y, w, b, c: F.binary_cross_entropy_with_logits(x, y.detach().abs()),
-            lambda x, y, w, b, c: F.binary_cross_entropy_with_logits(x, y.detach() ** 2, w.detach(), pos_weight=b),
+            lambda x, y, w, b, c: F.binary_cross_entropy_with_logits(x, y.detach().abs(), w.detach(), pos_weight=b.detach()),
             lambda x, y, w, b, c: F.cross_entropy(x, y.detach().abs()),
             lambda x, y, w, b, c: F.cross_entropy(x, y.detach(), w.abs().detach(), reduction="none", label_smoothing=0.2),
             lambda x, y, w, b, c: F.cross_entropy(x.t(), y.detach().t(), reduction="sum"),

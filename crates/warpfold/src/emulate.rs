@@ -4,7 +4,7 @@ use warpfold_array::{Error, Tensor};
 use warpfold_emulator::{Emulator, Report};
 use warpfold_gpu::{Custom, Elements, Stream};
 use warpfold_kernels::Own;
-use warpfold_kernels::custom::Exported;
+use warpfold_kernels::custom::{Exported, Words};
 
 /// What the emulator made of a reduction.
 #[derive(Clone, Debug)]
@@ -27,14 +27,40 @@ pub fn emulate_elements<R: Exported>(
     shape: &[usize],
     axes: Option<&[isize]>,
 ) -> Result<Emulated<R::Output>, Error> {
+    emulated(reducer, |custom, stream| {
+        let elements = Elements::upload(stream, data, shape)?;
+        custom.reduce(stream, elements.view(), axes)
+    })
+}
+
+/// The same of elements in two arrays, as [`Custom::reduce_pairs`]: `zip(…).with(Zipped::new(…))` of the reducer is the
+/// CPU's.
+///
+/// # Errors
+/// As [`emulate_elements`].
+pub fn emulate_pairs<R: Exported, A: Words, B: Words>(
+    reducer: R,
+    (first, second): (&[A], &[B]),
+    shape: &[usize],
+    axes: Option<&[isize]>,
+) -> Result<Emulated<R::Output>, Error> {
+    emulated(reducer, |custom, stream| {
+        let (first, second) = (Elements::upload(stream, first, shape)?, Elements::upload(stream, second, shape)?);
+        custom.reduce_pairs(stream, first.view(), second.view(), axes)
+    })
+}
+
+fn emulated<R: Exported>(
+    reducer: R,
+    reduce: impl FnOnce(&Custom<R>, &Stream) -> Result<Elements<R::Output>, Error>,
+) -> Result<Emulated<R::Output>, Error> {
     let emulator = Emulator::of::<Own<R>>(1);
     let device = emulator.device();
     let run = || {
         let stream = Stream::new(&device)?;
-        let elements = Elements::upload(&stream, data, shape)?;
         // SAFETY: the device runs the kernels of this very type.
         let custom = unsafe { Custom::of_device(&device, reducer) };
-        custom.reduce(&stream, elements.view(), axes)?.download(&stream)
+        reduce(&custom, &stream)?.download(&stream)
     };
     let results = run().map_err(|error| match error {
         Error::Cuda(error) => Error::Emulator { why: error.to_string() },

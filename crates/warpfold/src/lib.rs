@@ -40,7 +40,7 @@ mod typed;
 pub use device::DeviceName;
 pub use elements::reduce_elements;
 #[cfg(feature = "emulator")]
-pub use emulate::{Emulated, emulate_elements};
+pub use emulate::{Emulated, emulate_elements, emulate_pairs};
 pub use on::{
     GroupLabels, avg_pool_backward_on, avg_pool_on, bincount_on, cosine_similarity_on, describe_groups_on, describe_on,
     describe_segments_on, dot_backward_on, dot_on, group_by_on, group_first_on, group_last_on, group_sizes_on,

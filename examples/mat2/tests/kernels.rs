@@ -2,7 +2,8 @@
 //! sizes, each with another way through the kernels.
 
 use mat2::{Mat2, Mat2Product, matrices};
-use warpfold::{Error, Reducer, emulate_elements, reduce_elements};
+use warpfold::core::Zipped;
+use warpfold::{Error, Reducer, emulate_elements, emulate_pairs, reduce_elements};
 use warpfold_kernels::custom::{Exported, Node, Words};
 use warpfold_kernels::{export_reducer, words};
 
@@ -201,4 +202,98 @@ export_reducer!(weighted: Weighted);
 fn eight_bytes_and_counted_nodes() {
     let classes = check(Weighted, |i| ((i * 2_654_435_761) % 1000) as f64 * 0.01);
     assert!(classes.contains(&"columns".into()) && classes.contains(&"staged".into()), "{classes:?}");
+}
+
+words! {
+    /// A number, and how much it counts.
+    struct Measured {
+        x: f32,
+        weight: u32,
+    }
+}
+
+words! {
+    /// The mean of numbers, as much as each counts.
+    struct MeasuredMean;
+}
+
+impl Reducer for MeasuredMean {
+    type Item = Measured;
+    type Acc = (f32, u32);
+    type Output = f32;
+    const INDEXED: bool = false;
+
+    fn lift(&self, Measured { x, weight }: Measured, _index: u64) -> (f32, u32) {
+        (x * weight as f32, weight)
+    }
+    fn combine(&self, left: (f32, u32), right: (f32, u32)) -> (f32, u32) {
+        (left.0 + right.0, left.1.wrapping_add(right.1))
+    }
+    fn finish(&self, acc: (f32, u32), _count: u64) -> f32 {
+        acc.0 / acc.1 as f32
+    }
+}
+
+export_reducer!(measured: MeasuredMean);
+
+words! {
+    /// A matrix, and a number.
+    struct Factored {
+        by: Mat2,
+        factor: f32,
+    }
+}
+
+words! {
+    /// The product of matrices times numbers.
+    struct FactoredProduct;
+}
+
+impl Reducer for FactoredProduct {
+    type Item = Factored;
+    type Acc = Mat2;
+    type Output = Mat2;
+
+    fn lift(&self, Factored { by: m, factor }: Factored, _index: u64) -> Mat2 {
+        Mat2 { a: m.a * factor, b: m.b * factor, c: m.c * factor, d: m.d * factor }
+    }
+    fn combine(&self, left: Mat2, right: Mat2) -> Mat2 {
+        Mat2Product.combine(left, right)
+    }
+    fn finish(&self, acc: Mat2, _count: u64) -> Mat2 {
+        acc
+    }
+}
+
+export_reducer!(factored: FactoredProduct);
+
+/// Reducers whose elements are in two arrays: the bits of elements in one.
+#[test]
+fn pairs_of_two_arrays() {
+    for (shape, axes) in CASES {
+        let len = shape.iter().product();
+        let x: Vec<f32> = (0..len).map(|i| (i * 37 % 101) as f32 * 0.1 - 4.0).collect();
+        let weight: Vec<u32> = (0..len).map(|i| (i * 13 % 7) as u32).collect();
+        let both: Vec<Measured> = x.iter().zip(&weight).map(|(&x, &weight)| Measured { x, weight }).collect();
+        let cpu = reduce_elements(MeasuredMean, &both, shape, Some(axes)).expect("elements");
+        let gpu = emulate_pairs(MeasuredMean, (&x[..], &weight[..]), shape, Some(axes)).expect("elements");
+        assert_eq!(gpu.results.shape, cpu.shape);
+        assert!(bits(&gpu.results.data) == bits(&cpu.data), "{shape:?} over {axes:?} has other bits");
+        if shape.len() == 1 {
+            let of_pairs = Zipped::new(|x: f32, weight: u32| Measured { x, weight }, MeasuredMean);
+            let zipped = warpfold::zip(&x, &weight).with(of_pairs).expect("elements");
+            assert_eq!(bits(&zipped.data), bits(&cpu.data));
+        }
+        let (by, factor) = (matrices(len), x);
+        let both: Vec<Factored> = by.iter().zip(&factor).map(|(&by, &factor)| Factored { by, factor }).collect();
+        let cpu = reduce_elements(FactoredProduct, &both, shape, Some(axes)).expect("elements");
+        let gpu = emulate_pairs(FactoredProduct, (&by[..], &factor[..]), shape, Some(axes)).expect("elements");
+        assert!(bits(&gpu.results.data) == bits(&cpu.data), "{shape:?} over {axes:?} has other bits");
+    }
+}
+
+#[test]
+fn pairs_of_two_arrays_without_elements() {
+    let said = emulate_pairs(MeasuredMean, (&[0.0f32; 0][..], &[0u32; 0][..]), &[3, 0], Some(&[1]));
+    assert_eq!(said.expect_err("no identity"), Error::CustomEmpty { shape: vec![3, 0], axes: vec![1] });
 }

@@ -8,6 +8,16 @@ use crate::zip::Zip;
 pub trait Loss<F>: Zip<F, F, Item = F> {
     /// The derivative of the loss by the element.
     fn derivative(&self, x: F, y: F) -> F;
+    /// Whether [`Loss::plain`] has the loss of these.
+    #[inline(always)]
+    fn is_plain(&self, _x: F, _y: F) -> bool {
+        true
+    }
+    /// The same bits as the loss, without a branch, so that many are computed at once.
+    #[inline(always)]
+    fn plain(&self, x: F, y: F) -> F {
+        self.zip(x, y)
+    }
 }
 
 /// The product, of which a dot product is the sum.
@@ -129,6 +139,16 @@ impl<F: Float> Zip<F, F> for Divergence {
 
 impl<F: Float> Loss<F> for Divergence {
     #[inline(always)]
+    fn is_plain(&self, _x: F, y: F) -> bool {
+        if self.of_logs { y.is_ordinary() } else { y == F::ZERO || F::has_ordinary_log(y) }
+    }
+    #[inline(always)]
+    fn plain(&self, x: F, y: F) -> F {
+        let (share, log) = if self.of_logs { (y.ordinary_exp(), y) } else { (y, F::ordinary_log(y)) };
+        let term = share.mul(log.sub(x));
+        if share == F::ZERO { F::ZERO } else { term }
+    }
+    #[inline(always)]
     fn derivative(&self, _x: F, y: F) -> F {
         F::ZERO.sub(if self.of_logs { y.full_exp() } else { y })
     }
@@ -155,18 +175,33 @@ impl<F: Float> Zip<F, F> for BinaryEntropy {
     type Item = F;
     #[inline(always)]
     fn zip(&self, x: F, y: F) -> F {
+        Self::of(x, y, F::ZERO.sub(x.abs()).full_exp(), F::div)
+    }
+}
+
+impl BinaryEntropy {
+    /// The loss, from the exponential of -|x|; a quotient by a number from 1 to 2.
+    #[inline(always)]
+    fn of<F: Float>(x: F, y: F, small: F, over: impl Fn(F, F) -> F) -> F {
         // The greater of x and 0; NaN of NaN.
         let most = if x < F::ZERO { F::ZERO } else { x };
-        let small = F::ZERO.sub(x.abs()).full_exp();
         // The logarithm of 1 + small, with what the rounding of that sum left out.
         let sum = F::ONE.add(small);
         let rest = small.sub(sum.sub(F::ONE));
-        let log = F::ordinary_log(sum).add(rest.div(sum));
+        let log = F::ordinary_log(sum).add(over(rest, sum));
         most.sub(x.mul(y)).add(log)
     }
 }
 
 impl<F: Float> Loss<F> for BinaryEntropy {
+    #[inline(always)]
+    fn is_plain(&self, x: F, _y: F) -> bool {
+        x.is_ordinary()
+    }
+    #[inline(always)]
+    fn plain(&self, x: F, y: F) -> F {
+        Self::of(x, y, F::ZERO.sub(x.abs()).ordinary_exp(), F::over_near)
+    }
     #[inline(always)]
     fn derivative(&self, x: F, y: F) -> F {
         let small = F::ZERO.sub(x.abs()).full_exp();

@@ -2,7 +2,7 @@
 
 use warpfold_kernels::custom::{self, Exported};
 use warpfold_kernels::node::Node;
-use warpfold_kernels::reduce::recipe::Recipe;
+use warpfold_kernels::reduce::recipe::{Recipe, flag};
 use warpfold_kernels::reduce::workspace::COUNTERS;
 
 use super::choose::Fold;
@@ -11,17 +11,18 @@ use super::{GpuPlan, Limits};
 use warpfold_array::problem::Problem;
 
 impl GpuPlan {
-    /// Chooses kernels for a problem that has elements and outputs.
-    pub fn custom<R: Exported>(reducer: R, problem: &Problem, limits: &Limits) -> Self {
+    /// Chooses kernels for a problem that has elements and outputs. If elements are in two arrays, the second of which
+    /// lies where a mask would, `first` is how many words of each are in the first.
+    pub fn custom<R: Exported>(reducer: R, first: Option<u32>, problem: &Problem, limits: &Limits) -> Self {
         let mut planner = Planner {
             fold: Fold { name: R::NAME.to_owned(), facts: const { custom::facts::<R>() }, narrow: false },
             recipe: Recipe {
                 count: problem.count as u64,
                 ddof: 0.0,
                 initial: custom::to_initial(reducer),
-                flags: 0,
+                flags: if first.is_some() { flag::PAIRED } else { 0 },
                 input: 0,
-                output: 0,
+                output: first.unwrap_or_default(),
                 through: 0,
             },
             problem,
@@ -31,10 +32,10 @@ impl GpuPlan {
             aligned: false,
             parts: None,
         };
-        let fast = if const { custom::fast::<R>() } { planner.fast() } else { None };
+        let fast = if const { custom::fast::<R>() } && first.is_none() { planner.fast() } else { None };
         let launches = vec![fast.unwrap_or_else(|| planner.any())];
         let result = 4 * <R::Output as Node>::WORDS as usize;
-        let bytes = problem.outputs * (problem.count * problem.size + result);
+        let bytes = problem.outputs * (problem.count * size_of::<R::Item>() + result);
         Self { launches, workspace: COUNTERS + 4 * planner.words, bytes: bytes as u64 }
     }
 }

@@ -8,9 +8,9 @@ use crate::ptx::parameters;
 use crate::reduce::work::Work;
 use crate::stream::Stream;
 use std::marker::PhantomData;
-use warpfold_array::{CudaError, ElementLayout, Error};
+use warpfold_array::{CudaError, ElementLayout, ElementProblem, Error};
 use warpfold_kernels::Archive;
-use warpfold_kernels::custom::{Exported, Sizes};
+use warpfold_kernels::custom::{Exported, Node, Sizes, Words};
 use warpfold_kernels::reduce::call::CallAt;
 
 /// A user's reducer and its kernels, for one GPU.
@@ -64,6 +64,25 @@ impl<R: Exported> Custom<R> {
         Ok(out)
     }
 
+    /// Reduces elements whose first words are in one array, and whose other words are in another of the same shape, as
+    /// `warpfold::zip` does on the host: an element is made when both parts have been read, so nothing is copied. The
+    /// kernels are those of any elements, whatever the layouts.
+    ///
+    /// # Errors
+    /// As [`Custom::reduce`]; arrays of different shapes.
+    pub fn reduce_pairs<A: Words, B: Words>(
+        &self,
+        stream: &Stream,
+        first: ElementsView<'_, A>,
+        second: ElementsView<'_, B>,
+        axes: Option<&[isize]>,
+    ) -> Result<Elements<R::Output>, Error> {
+        let reduction = self.prepare_pairs(first, second, axes)?;
+        let mut out = reduction.output()?;
+        reduction.run_pairs(stream, first, second, &mut out)?;
+        Ok(out)
+    }
+
     /// Plans a reduction of elements like these, and loads its kernels. The driver compiles a kernel when it is first
     /// used, as [`crate::Reduction::new`] says.
     ///
@@ -75,7 +94,33 @@ impl<R: Exported> Custom<R> {
         axes: Option<&[isize]>,
     ) -> Result<CustomReduction<R>, Error> {
         let layout = *input.layout();
-        let reduced = layout.reduce(axes)?;
+        self.planned(layout, None, &layout.reduce(axes)?)
+    }
+
+    /// The same of elements in two arrays like these.
+    ///
+    /// # Errors
+    /// As [`Custom::reduce_pairs`].
+    pub fn prepare_pairs<A: Words, B: Words>(
+        &self,
+        first: ElementsView<'_, A>,
+        second: ElementsView<'_, B>,
+        axes: Option<&[isize]>,
+    ) -> Result<CustomReduction<R>, Error> {
+        const {
+            let words = <R::Item as Node>::WORDS;
+            assert!(A::WORDS + B::WORDS == words, "the words of both arrays' elements are those of the reducer's");
+        };
+        let layouts = [*first.layout(), *second.layout()];
+        self.planned(layouts[0], Some(layouts[1]), &layouts[0].reduce_pairs(&layouts[1], axes)?)
+    }
+
+    fn planned(
+        &self,
+        layout: ElementLayout,
+        second: Option<ElementLayout>,
+        reduced: &ElementProblem,
+    ) -> Result<CustomReduction<R>, Error> {
         let problem = &reduced.problem;
         let work = match (problem.outputs, problem.count) {
             (0, _) => Work::Nothing,
@@ -84,14 +129,16 @@ impl<R: Exported> Custom<R> {
                 Work::Constant((0..n).map(|_| value()).collect::<Result<_, _>>()?)
             }
             _ => {
-                let plan = GpuPlan::custom(self.reducer, problem, &self.device.limits());
+                let first = second.map(|_| (layout.size / 4) as u32);
+                let plan = GpuPlan::custom(self.reducer, first, problem, &self.device.limits());
                 let launches = plan.launches.iter().map(|launch| self.load(launch)).collect::<Result<_, _>>()?;
                 Work::Launches { launches, unaligned: None, workspace: plan.workspace }
             }
         };
-        let offsets = [problem.x_offset, problem.out_offset * size_of::<R::Output>() as isize];
-        let (device, shape) = (self.device.clone(), reduced.shape);
-        Ok(CustomReduction { device, input: layout, shape, work, offsets, kind: PhantomData })
+        let out = problem.out_offset * size_of::<R::Output>() as isize;
+        let offsets = [problem.x_offset, problem.mask_offset, out];
+        let (device, shape) = (self.device.clone(), reduced.shape.clone());
+        Ok(CustomReduction { device, inputs: (layout, second), shape, work, offsets, kind: PhantomData })
     }
 
     fn load(&self, launch: &plan::Launch<CallAt>) -> Result<Ready<CallAt>, CudaError> {
@@ -111,11 +158,12 @@ impl<R: Exported> Custom<R> {
 /// more.
 pub struct CustomReduction<R: Exported> {
     device: Device,
-    input: ElementLayout,
+    /// Of the elements, and of their second parts, if these are in another array.
+    inputs: (ElementLayout, Option<ElementLayout>),
     shape: Vec<usize>,
     work: Work<Vec<R::Output>>,
-    /// From the addresses of input and output to where kernels start, in bytes.
-    offsets: [isize; 2],
+    /// From the addresses of both arrays and of the output to where kernels start, in bytes.
+    offsets: [isize; 3],
     kind: PhantomData<R>,
 }
 
@@ -149,17 +197,49 @@ impl<R: Exported> CustomReduction<R> {
         input: ElementsView<'_, R::Item>,
         out: &mut Elements<R::Output>,
     ) -> Result<(), Error> {
-        stream.is_one_of(&self.device)?;
         input.is_on(stream, "array")?;
+        self.queue(stream, (*input.layout(), input.address()), None, out)
+    }
+
+    /// The same of elements in two arrays.
+    ///
+    /// # Errors
+    /// As [`CustomReduction::run`].
+    pub fn run_pairs<A: Words, B: Words>(
+        &self,
+        stream: &Stream,
+        first: ElementsView<'_, A>,
+        second: ElementsView<'_, B>,
+        out: &mut Elements<R::Output>,
+    ) -> Result<(), Error> {
+        first.is_on(stream, "array")?;
+        second.is_on(stream, "second array")?;
+        let second = Some((*second.layout(), second.address()));
+        self.queue(stream, (*first.layout(), first.address()), second, out)
+    }
+
+    /// Queues a run of arrays of these layouts at these addresses.
+    fn queue(
+        &self,
+        stream: &Stream,
+        (layout, input): (ElementLayout, u64),
+        second: Option<(ElementLayout, u64)>,
+        out: &mut Elements<R::Output>,
+    ) -> Result<(), Error> {
+        stream.is_one_of(&self.device)?;
         out.view().is_on(stream, "output")?;
         let differs = |what, found: &dyn std::fmt::Debug, expected: &dyn std::fmt::Debug| CudaError::Layout {
             what,
             found: format!("{found:?}"),
             expected: format!("{expected:?}"),
         };
-        if *input.layout() != self.input {
-            let of = |l: &ElementLayout| (l.shape().to_vec(), l.strides().to_vec());
-            return Err(differs("array", &of(input.layout()), &of(&self.input)).into());
+        let of = |l: &ElementLayout| (l.size, l.shape().to_vec(), l.strides().to_vec());
+        if layout != self.inputs.0 {
+            return Err(differs("array", &of(&layout), &of(&self.inputs.0)).into());
+        }
+        let found = second.map(|(layout, _)| layout);
+        if found != self.inputs.1 {
+            return Err(differs("second array", &found.as_ref().map(of), &self.inputs.1.as_ref().map(of)).into());
         }
         if out.shape() != self.shape {
             return Err(differs("output", &out.shape(), &self.shape).into());
@@ -173,10 +253,10 @@ impl<R: Exported> CustomReduction<R> {
             Work::Launches { launches, workspace, .. } => {
                 let mut scratch = stream.scratch();
                 let workspace = scratch.workspace(stream, *workspace)?;
-                let [x, result] = self.offsets;
+                let [x, y, result] = self.offsets;
                 let at = CallAt {
-                    input: input.address().wrapping_add_signed(x as i64),
-                    mask: 0,
+                    input: input.wrapping_add_signed(x as i64),
+                    mask: second.map_or(0, |(_, address)| address.wrapping_add_signed(y as i64)),
                     output: out.address().wrapping_add_signed(result as i64),
                     workspace,
                 };

@@ -8,6 +8,7 @@
 #[doc(hidden)]
 pub mod call;
 mod macros;
+mod sizes;
 
 use crate::address::array;
 use crate::node::Counted;
@@ -16,7 +17,7 @@ use crate::reduce::call::Call;
 use crate::reduce::facts::Facts;
 use crate::reduce::fold::{Parts, Tree, no_plain};
 use crate::reduce::out::Out;
-use crate::reduce::recipe::Recipe;
+use crate::reduce::recipe::{Recipe, flag};
 use crate::reduce::shape::columns::{self, Columns};
 use crate::reduce::shape::panel::{self, Pitch};
 use crate::reduce::shape::piece::{self, Dense, Runs};
@@ -29,6 +30,7 @@ use warpfold_core::Reducer;
 use warpfold_simt::{Pack, Pod, Simt};
 
 pub use crate::node::Node;
+pub use sizes::{Room, Sizes};
 
 /// Most words of an element, of a node and of a result.
 pub const MOST_WORDS: u32 = 16;
@@ -148,47 +150,6 @@ pub const fn any_slots<R: Custom>() -> usize {
     if any_columns_fit::<R>() { deep_any::<Part<R>>() } else { 1 }
 }
 
-/// What the host and the kernels must agree on, in words. A module says it by the sizes of the parameters of
-/// `words_mat2`, which does nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
-    /// Of an element.
-    pub item: usize,
-    /// Of a node.
-    pub node: usize,
-    /// Of a result.
-    pub result: usize,
-    /// Of the reducer, and one.
-    pub reducer: usize,
-    /// 2 if the fast kernels are there, 1 if not.
-    pub kernels: usize,
-}
-
-impl Sizes {
-    /// A reducer's.
-    #[must_use]
-    pub const fn of<R: Custom>() -> Self {
-        Self {
-            item: <R::Item as Node>::WORDS as usize,
-            node: <R::Acc as Node>::WORDS as usize,
-            result: <R::Output as Node>::WORDS as usize,
-            reducer: <R as Node>::WORDS as usize + 1,
-            kernels: fast::<R>() as usize + 1,
-        }
-    }
-
-    /// As bytes of each parameter.
-    #[must_use]
-    pub const fn bytes(self) -> [usize; 5] {
-        [4 * self.item, 4 * self.node, 4 * self.result, 4 * self.reducer, 4 * self.kernels]
-    }
-}
-
-/// A parameter of so many words.
-#[doc(hidden)]
-#[repr(C)]
-pub struct Room<const N: usize>([u32; N]);
-
 /// Bytes of shared memory for slots; a block has 48 KiB.
 const SHARED: usize = (48 << 10) - 64;
 
@@ -307,7 +268,17 @@ impl<R: Custom> Recipes for Elements<R> {
         reducer(recipe)
     }
     #[inline(always)]
-    fn load<S: Simt>(s: &S, _recipe: &Recipe, at: u64) -> R::Item {
+    fn load<S: Simt>(s: &S, recipe: &Recipe, at: u64, beside: u64) -> R::Item {
+        if s.branch(recipe.has(flag::PAIRED)) {
+            let first = recipe.output;
+            return of_words(
+                #[inline(always)]
+                |i| {
+                    let (from, i) = if i < first { (at, i) } else { (beside, i - first) };
+                    s.load(array::<u32>(from), i as usize)
+                },
+            );
+        }
         // An element lies at a multiple of the greatest power of two that divides its size, up to 16.
         let all = <R::Item as Node>::WORDS;
         let each = if all.is_multiple_of(4) { 4 } else { 2 - all % 2 };

@@ -47,6 +47,9 @@ pub mod flag {
     pub const ANY: u32 = 1 << 9;
     /// Whether all are true, of a count.
     pub const ALL: u32 = 1 << 10;
+    /// Elements of a reducer of a user's own are in two arrays: [`Recipe::output`](super::Recipe::output) says how many
+    /// words of each are in the first.
+    pub const PAIRED: u32 = 1 << 11;
 }
 
 impl Recipe {

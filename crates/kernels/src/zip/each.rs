@@ -14,6 +14,7 @@ use crate::reduce::shape::piece::{At, Outputs};
 use crate::reduce::shape::split::next;
 use crate::rowwise::number::{MOST, canonical, numbers, words as number_words};
 use crate::source::{Bits, Source, words};
+use crate::zip::fold::all_plain;
 use crate::zip::term::{COSTLY, with_cheap, with_costly};
 use warpfold_core::rows::Loss;
 use warpfold_core::{Accumulate, DType, Element, Float, Real, Zip};
@@ -110,6 +111,10 @@ impl Each {
         X: Source<Value: Float + Node>,
     {
         if s.branch(self.kind >= COSTLY) {
+            let is_plain = with_costly!(s, self.kind, term => all_plain::<X>(&term, &x, &y));
+            if s.branch(self.derives == 0 && is_plain) {
+                return with_costly!(s, self.kind, term => all::<X>(x, y, |x, y| term.plain(x, y)));
+            }
             return turns::<S, X>(
                 s,
                 x,

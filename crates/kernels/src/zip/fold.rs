@@ -10,7 +10,7 @@ use crate::source::{Bits, Source};
 use crate::zip::term::{COSTLY, with_cheap, with_costly};
 use core::marker::PhantomData;
 use warpfold_core::ops::Plain;
-use warpfold_core::rows::{Cosine, Dots};
+use warpfold_core::rows::{Cosine, Dots, Loss};
 use warpfold_core::{Accumulate, Element, Float, Real, Reducer, Zip};
 use warpfold_simt::{ALL, Simt};
 
@@ -20,15 +20,12 @@ pub const KIND: u32 = 16;
 /// Steps of a tile whose packs a lane has at a time.
 pub const TURN: usize = 4;
 
-/// A lane's packs of both arrays.
-pub type Packs = [[[u32; 4]; TURN]; 2];
-
 /// A fold of pairs of elements.
 pub trait Pairs: Parts {
     /// An element of either array.
     type Source: Source<Value: Float + Node>;
-    /// The part over each two packs.
-    fn whole<S: Simt>(&self, s: &S, packs: &Packs) -> [Self::Part; TURN];
+    /// The part over the packs of both arrays of each of some steps, which are read as they are needed.
+    fn whole<S: Simt>(&self, s: &S, read: impl Fn(usize) -> [[u32; 4]; 2]) -> [Self::Part; TURN];
     /// The part over the first `valid` elements of two packs.
     fn some<S: Simt>(&self, s: &S, packs: [[u32; 4]; 2], valid: u32) -> Self::Part;
 }
@@ -66,6 +63,50 @@ where
         MOST => fold.meet(four(0), four(1)),
         _ => one(0),
     }
+}
+
+/// The part over two packs, of at most four elements of each at a time: more would need more registers than there are.
+#[inline(always)]
+fn plain<S, X, F>(s: &S, fold: &F, packs: [[u32; 4]; 2], term: impl Fn(X::Value, X::Value) -> F::Part) -> F::Part
+where
+    S: Simt,
+    X: Source<Value: Float + Node>,
+    F: Parts,
+{
+    if X::Bits::PER < MOST as u32 {
+        return pack::<S, X, F>(s, fold, packs, None, term);
+    }
+    let (mut part, mut packs, mut k) = (fold.nothing(), packs, 0);
+    while s.again(s.any(ALL, k < 2)) {
+        let [x, y] = packs.map(
+            #[inline(always)]
+            |pack| numbers::<S, X>(s, pack),
+        );
+        let two = |k: usize| fold.meet(term(x[k], y[k]), term(x[k + 1], y[k + 1]));
+        let four = fold.meet(two(0), two(2));
+        // Before the first there is nothing, which changes nothing.
+        part = fold.meet(part, four);
+        packs = packs.map(
+            #[inline(always)]
+            |[a, b, c, d]| [c, d, a, b],
+        );
+        k += 1;
+    }
+    part
+}
+
+/// Whether the losses of all elements of two packs are plain.
+#[inline(always)]
+pub fn all_plain<X>(term: &impl Loss<X::Value>, x: &[X::Value; MOST], y: &[X::Value; MOST]) -> bool
+where
+    X: Source<Value: Float>,
+{
+    let (mut all, mut k) = (true, 0);
+    while k < X::Bits::PER as usize {
+        all &= term.is_plain(x[k], y[k]);
+        k += 1;
+    }
+    all
 }
 
 /// The sum or the mean of a loss.
@@ -106,20 +147,30 @@ where
     type Source = X;
 
     #[inline(always)]
-    fn whole<S: Simt>(&self, s: &S, [x, y]: &Packs) -> [X::Value; TURN] {
+    fn whole<S: Simt>(&self, s: &S, read: impl Fn(usize) -> [[u32; 4]; 2]) -> [X::Value; TURN] {
         if s.branch(self.kind < COSTLY) {
+            let packs: [_; TURN] = warpfold_simt::array::from_fn(read);
             return with_cheap!(s, self.kind, self.number, term => warpfold_simt::array::from_fn(
                 #[inline(always)]
-                |k| pack::<S, X, Self>(s, self, [x[k], y[k]], None, |x, y| term.zip(x, y)),
+                |k| pack::<S, X, Self>(s, self, packs[k], None, |x, y| term.zip(x, y)),
             ));
         }
         // One copy of the code.
-        let (mut parts, mut x, mut y, mut k) = ([self.nothing(); TURN], *x, *y, 0);
+        let (mut parts, mut k) = ([self.nothing(); TURN], 0);
         while s.again(s.any(ALL, k < TURN)) {
+            let packs = read(k);
+            let [own, other] = packs.map(
+                #[inline(always)]
+                |pack| numbers::<S, X>(s, pack),
+            );
             let part = with_costly!(s, self.kind, term => {
-                pack::<S, X, Self>(s, self, [x[0], y[0]], None, |x, y| term.zip(x, y))
+                if s.branch(s.all(ALL, all_plain::<X>(&term, &own, &other))) {
+                    plain::<S, X, Self>(s, self, packs, |x, y| term.plain(x, y))
+                } else {
+                    pack::<S, X, Self>(s, self, packs, None, |x, y| term.zip(x, y))
+                }
             });
-            (parts, x, y) = (next(parts, part), next(x, x[0]), next(y, y[0]));
+            parts = next(parts, part);
             k += 1;
         }
         parts
@@ -180,10 +231,11 @@ where
     type Source = X;
 
     #[inline(always)]
-    fn whole<S: Simt>(&self, s: &S, [x, y]: &Packs) -> [Self::Part; TURN] {
+    fn whole<S: Simt>(&self, s: &S, read: impl Fn(usize) -> [[u32; 4]; 2]) -> [Self::Part; TURN] {
+        let packs: [_; TURN] = warpfold_simt::array::from_fn(read);
         warpfold_simt::array::from_fn(
             #[inline(always)]
-            |k| pack::<S, X, Self>(s, self, [x[k], y[k]], None, |x, y| self.cosine.lift((x, y), 0)),
+            |k| pack::<S, X, Self>(s, self, packs[k], None, |x, y| self.cosine.lift((x, y), 0)),
         )
     }
 

@@ -19,16 +19,11 @@ impl<F: Pairs> Zipped<F> {
     fn even<S: Simt>(&self, s: &S, tiles: [&Tile; 2]) -> [F::Part; STEPS] {
         let (mut parts, mut k) = ([self.0.nothing(); STEPS], 0);
         while s.again(s.any(ALL, k < STEPS)) {
-            let packs = tiles.map(
+            let found = self.0.whole(
+                s,
                 #[inline(always)]
-                |tile| {
-                    warpfold_simt::array::from_fn(
-                        #[inline(always)]
-                        |i| tile.pack(s, k + i),
-                    )
-                },
+                |i| tiles.map(|tile| tile.pack(s, k + i)),
             );
-            let found = self.0.whole(s, &packs);
             parts = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |i| if i + TURN < STEPS { parts[i + TURN] } else { found[i + TURN - STEPS] },

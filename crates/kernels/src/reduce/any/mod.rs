@@ -30,16 +30,16 @@ pub trait Recipes: Copy {
     type Reducer: Reducer<Acc: Node>;
     /// From what a kernel is told.
     fn reducer(recipe: &Recipe) -> Self::Reducer;
-    /// Reads an element; `at` is its address.
-    fn load<S: Simt>(s: &S, recipe: &Recipe, at: u64) -> <Self::Reducer as Reducer>::Item;
+    /// Reads an element; `at` is its address, and `beside` that of its mask, or of the second array's element.
+    fn load<S: Simt>(s: &S, recipe: &Recipe, at: u64, beside: u64) -> <Self::Reducer as Reducer>::Item;
     /// Whether registers have room for eight elements.
     const EIGHT: bool = true;
     /// Reads eight elements, of a recipe that does not round them first.
     #[inline(always)]
-    fn eight<S: Simt>(s: &S, recipe: &Recipe, at: &Eight) -> [<Self::Reducer as Reducer>::Item; EIGHT] {
+    fn eight<S: Simt>(s: &S, recipe: &Recipe, at: &Eight, beside: &Eight) -> [<Self::Reducer as Reducer>::Item; EIGHT] {
         warpfold_simt::array::from_fn(
             #[inline(always)]
-            |k| Self::load(s, recipe, at.place(k)),
+            |k| Self::load(s, recipe, at.place(k), beside.place(k)),
         )
     }
     /// The node that gives any other's bits back on either side, whatever the counts, if there is one.
@@ -156,10 +156,11 @@ impl<R: Recipes> Any<R> {
                 mask_after = mask_after.wrapping_sub((turn as i64 * run.mask) as u64);
             }
             let eight = Eight { size: log_size(self.recipe.input), at: x, step: run.x, count: left, turn, after };
-            let items = R::eight(s, &self.recipe, &eight);
+            let beside = Eight { size: 0, at: mask, step: run.mask, after: mask_after, ..eight };
+            let items = R::eight(s, &self.recipe, &eight, &beside);
             let mut live = (1 << left) - 1;
             if masked {
-                live &= (Eight { size: 0, at: mask, step: run.mask, after: mask_after, ..eight }).shown(s);
+                live &= beside.shown(s);
             }
             if self.recipe.has(flag::SKIP_NAN) {
                 let mut k = 0;
@@ -175,7 +176,7 @@ impl<R: Recipes> Any<R> {
         while s.again(k < left) {
             let (x, mask) = row.at(index + k as u64);
             let shown = !masked || s.load(array::<u8>(mask), 0) != 0;
-            stack.push(self, k, self.part(R::load(s, &self.recipe, x), index + k as u64, shown));
+            stack.push(self, k, self.part(R::load(s, &self.recipe, x, mask), index + k as u64, shown));
             k += 1;
         }
         let part = stack.close(self, left);

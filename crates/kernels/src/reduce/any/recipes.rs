@@ -67,11 +67,11 @@ macro_rules! recipes {
                 $new(recipe)
             }
             #[inline(always)]
-            fn load<S: Simt>(s: &S, recipe: &Recipe, at: u64) -> $item {
+            fn load<S: Simt>(s: &S, recipe: &Recipe, at: u64, _beside: u64) -> $item {
                 $term(recipe, <$item>::read(s, recipe, at))
             }
             #[inline(always)]
-            fn eight<S: Simt>(s: &S, recipe: &Recipe, at: &Eight) -> [$item; EIGHT] {
+            fn eight<S: Simt>(s: &S, recipe: &Recipe, at: &Eight, _beside: &Eight) -> [$item; EIGHT] {
                 <$item>::eight(s, recipe, at).map(
                     #[inline(always)]
                     |x| $term(recipe, x),
