@@ -43,7 +43,7 @@ fn cross_entropy_has_the_bits_of_the_cpu() {
 
 #[test]
 fn losses_of_two_arrays_have_the_bits_of_the_cpu() {
-    run(pairs::pairs, 400);
+    run(pairs::pairs, 200);
 }
 
 #[test]
