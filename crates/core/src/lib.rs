@@ -24,6 +24,7 @@ mod element;
 mod exponential;
 mod fixed;
 mod float;
+mod fused;
 mod half_float;
 mod key;
 pub mod ops;

@@ -38,7 +38,8 @@ fn targets(r: &mut Random, dtype: DType, shape: &[usize]) -> Strided {
         return floats(r, dtype, shape);
     }
     Strided::new(r, dtype, shape, |r| {
-        let share = [0.0, 1.0, r.below(1000) as f64 / 1000.0, r.below(10) as f64 * 1e-30][r.below(4)];
+        let share = [0.0, 1.0, r.below(1000) as f64 / 1000.0, r.below(10) as f64 * 1e-30, r.below(10) as f64 * 1e-40]
+            [r.below(5)];
         Values::F64(vec![share]).cast(dtype).get(0)
     })
 }
@@ -72,7 +73,8 @@ pub fn pairs(r: &mut Random, dtype: DType, size: Size, stream: &Stream) -> Optio
         Some(format!("{op} {what:?} {shape:?} {axes:?} {other} {:?} {:?}: {why}", x.strides, y.strides))
     };
     let host = cpu::Pairs { axes: axes.as_deref(), ..cpu::Pairs::default() };
-    let there = gpu::Pairs { axes: axes.as_deref(), ..gpu::Pairs::default() };
+    // A gradient does not count yet.
+    let there = gpu::Pairs { axes: axes.as_deref(), gradient: r.chance(30).then(|| of_y.view()) };
     let (a, b, p, q) = (x.view(), y.view(), of_x.view(), of_y.view());
     let (want, got) = match what {
         What::Dot => (cpu::dot(a, b, &host), gpu::dot(p, q, &there, stream)),

@@ -28,7 +28,9 @@ macro_rules! operations {
         ) -> Result<Array, Error> {
             let zipped = Zipped::$name(&stream.device(), $($before,)* &x, &y, $($after,)* options)?;
             let mut out = zipped.output()?;
-            zipped.run(stream, x, y, options.gradient, &mut out)?;
+            // Without a use for it, it does not count.
+            let gradient = options.gradient.filter(|_| zipped.reads_a_gradient());
+            zipped.run(stream, x, y, gradient, &mut out)?;
             Ok(out)
         }
 

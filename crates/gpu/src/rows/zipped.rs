@@ -124,6 +124,11 @@ impl Zipped {
         &self.shape
     }
 
+    /// Whether a run reads the gradient of the result.
+    pub(super) fn reads_a_gradient(&self) -> bool {
+        self.layouts[2].is_some()
+    }
+
     /// The kernels that a run launches, in order.
     pub fn kernels(&self) -> Vec<&str> {
         match &self.work {

@@ -15,7 +15,7 @@ pub struct Sizes {
     pub result: usize,
     /// Of the reducer, and one.
     pub reducer: usize,
-    /// 2 if the fast kernels are there, 1 if not.
+    /// 4 if the fast kernels are there, 3 if not. (2 and 1 of kernels that take no elements in two arrays.)
     pub kernels: usize,
 }
 
@@ -28,7 +28,7 @@ impl Sizes {
             node: <R::Acc as Node>::WORDS as usize,
             result: <R::Output as Node>::WORDS as usize,
             reducer: <R as Node>::WORDS as usize + 1,
-            kernels: fast::<R>() as usize + 1,
+            kernels: fast::<R>() as usize + 3,
         }
     }
 
