@@ -26,6 +26,7 @@ mod loops;
 pub mod moments;
 mod moves;
 mod output;
+mod padded;
 mod panel;
 pub mod parallel;
 mod periods;
