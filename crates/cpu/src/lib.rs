@@ -40,6 +40,7 @@ mod search;
 pub mod select;
 pub mod simd;
 mod stretches;
+pub mod terms;
 mod transpose;
 mod tree;
 mod uneven;
