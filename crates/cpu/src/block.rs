@@ -7,6 +7,7 @@ use std::mem::MaybeUninit;
 use warpfold_core::Reducer;
 
 use super::lanes::{UNDER, lanes, of_vectors};
+use super::padded::{padded, padded_root};
 use super::policy::{AHEAD, AHEAD_LIGHT, BLOCK};
 use super::simd::{Simd, array, prefetch};
 use super::tree::{GROUP, Level, PIECE, Ragged, climb, halve, lift_pairs, pair_up, upper_levels};
@@ -179,7 +180,7 @@ pub(super) fn tree_of_pieces<R: Reducer>(
             _ => padded::<R, 256, 128, 64, 32, 16>(reducer, identity, rest, at, &mut a[n..]),
         };
         // SAFETY: the first `n` nodes are written, by `low` and `padded`.
-        return unsafe { padded_root(reducer, identity, &mut a, &mut b, n) };
+        return unsafe { padded_root(reducer, identity, &mut a, n) };
     }
     for (group, node) in groups.iter().zip(of_groups) {
         node.write(of_group(reducer, group, at));
@@ -189,64 +190,6 @@ pub(super) fn tree_of_pieces<R: Reducer>(
     // SAFETY: the first `x.len() / GROUP` nodes are written: those of pieces by `low`, the others by the loop above.
     unsafe { climb(reducer, &mut a, &mut b, x.len() / GROUP, GROUP as u64, &mut ragged) };
     ragged.tail.expect("x is not empty").0
-}
-
-/// The nodes over `N` elements, of which those after `x` are absent. Returns their number.
-#[inline(always)]
-fn padded<
-    R: Reducer,
-    const N: usize,
-    const PAIRS: usize,
-    const FOURS: usize,
-    const EIGHTS: usize,
-    const NODES: usize,
->(
-    reducer: &R,
-    identity: R::Acc,
-    x: &[R::Item],
-    start: u64,
-    nodes: &mut [MaybeUninit<R::Acc>],
-) -> usize {
-    let mut leaves = [identity; N];
-    for (i, (leaf, &x)) in leaves.iter_mut().zip(x).enumerate() {
-        *leaf = reducer.lift(x, start + i as u64);
-    }
-    let pairs: [R::Acc; PAIRS] = halve(reducer, &leaves, 1);
-    let nodes = nodes.first_chunk_mut().expect("room for the nodes of a piece");
-    upper_levels::<R, PAIRS, FOURS, EIGHTS, NODES>(reducer, &pairs, nodes);
-    NODES
-}
-
-/// The root over `n` nodes of [`GROUP`] elements each, absent ones among them.
-///
-/// # Safety
-/// The first `n` of `from` are written.
-#[inline(always)]
-unsafe fn padded_root<R: Reducer>(
-    reducer: &R,
-    identity: R::Acc,
-    from: &mut [MaybeUninit<R::Acc>],
-    to: &mut [MaybeUninit<R::Acc>],
-    n: usize,
-) -> R::Acc {
-    /// Nodes of which the levels above have lengths known to the compiler.
-    const FEW: usize = 16;
-    let mut whole = n.next_power_of_two().max(FEW);
-    let (mut from, mut to, mut weight) = (from, to, GROUP as u64);
-    from[n..whole].fill(MaybeUninit::new(identity));
-    while whole > FEW {
-        whole /= 2;
-        // SAFETY: twice as many nodes are written: the caller's and those that were filled, or the level below.
-        unsafe { pair_up(reducer, &from[..2 * whole], &mut to[..whole], weight) };
-        weight *= 2;
-        std::mem::swap(&mut from, &mut to);
-    }
-    // SAFETY: the level's FEW nodes are written.
-    let nodes: [R::Acc; FEW] = array!(FEW, i => unsafe { from[i].assume_init() });
-    let nodes: [R::Acc; 8] = halve(reducer, &nodes, weight);
-    let nodes: [R::Acc; 4] = halve(reducer, &nodes, 2 * weight);
-    let nodes: [R::Acc; 2] = halve(reducer, &nodes, 4 * weight);
-    reducer.combine_counted(nodes[0], 8 * weight, nodes[1], 8 * weight)
 }
 
 /// The levels above the pieces of a whole block, of lengths known to the compiler.

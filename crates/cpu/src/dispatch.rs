@@ -16,18 +16,19 @@ use warpfold_core::{Cast, DType, Element, Float, Kind, Live, Real, Reducer, bf16
 use crate::args::ArgScan;
 use crate::bound::{Bound, Then};
 use crate::exact::{Exact, Small};
-use crate::exponentials::{Exponentials, Fused};
+use crate::exponentials::Exponentials;
 use crate::extrema::Peak;
 use crate::free::Lanes;
 use crate::gather::{Gather, Readable, gather_same};
 use crate::halves::{Half, Halves, Wide};
 use crate::integers::{Integers, Summed};
-use crate::kernel::{Scalar as ScalarTree, Tree};
+use crate::kernel::{Kernel, Scalar as ScalarTree, Tree};
 use crate::live::{Deviations, LiveDeviation};
 use crate::live_mean::{LiveMean, Means};
 use crate::load::{Loaded, Optional, Plain};
 use crate::moments::Spread;
 use crate::store::Stored;
+use crate::terms::{Exponent, Fused};
 use crate::wire::Wire;
 use warpfold_array::Value;
 use warpfold_array::{Op, Ord, Precision};
@@ -50,8 +51,26 @@ impl Kernels<'_> {
         out.expect("every reduction has one kernel")
     }
 
+    /// Whether this is a logsumexp of 16-bit floats that are read as they are.
+    fn reads_exponents(&self) -> bool {
+        let is_half = matches!(self.input, DType::F16 | DType::BF16) && self.result() == self.input;
+        is_half && self.op == Op::LogSumExp && self.precision == Precision::Tree && !self.masked
+    }
+
+    /// [`Spec::kernel_dtype`], as the CPU's kernels read elements.
+    pub fn kernel_dtype(&self) -> DType {
+        if self.reads_exponents() { self.input } else { self.0.kernel_dtype() }
+    }
+
+    /// Whether the kernel reads elements without a conversion.
+    pub fn reads_in_place(&self) -> bool {
+        if self.reads_exponents() { !self.swapped } else { self.0.reads_in_place() }
+    }
+
     fn dispatch(&self, v: Then<'_>) {
         match (self.kernel_dtype(), self.op) {
+            (DType::F16, Op::LogSumExp) => self.exponentials::<f16>(v),
+            (DType::BF16, Op::LogSumExp) => self.exponentials::<bf16>(v),
             (DType::F32, _) => self.float::<f32>(v),
             (DType::F64, _) => self.float::<f64>(v),
             (DType::U8, op) if op.logical() => self.logical::<u8>(v),
@@ -86,6 +105,18 @@ impl Kernels<'_> {
             (DType::BF16, _) => self.half::<bf16>(v),
             (DType::Bool, _) => unreachable!("no kernel reads bools"),
         }
+    }
+
+    /// logsumexp of elements of 16 bits, which are read in place.
+    fn exponentials<T>(&self, v: Then<'_>)
+    where
+        T: Half + Readable + Stored + Exponent,
+        LogSumExp<T>: Reducer<Item = T, Acc: Wire, Output: Stored>,
+        Exponentials<T>: Kernel<R = LogSumExp<T>>,
+    {
+        let nan_as = self.skip_nan.then_some(T::from_cast(Cast::Float(f64::NEG_INFINITY)));
+        let load = Plain { gather: gather_same(self.swapped), direct: !self.swapped, masked_as: None, nan_as };
+        v.visit(Exponentials { reducer: LogSumExp::<T>::new(), dtype: T::DTYPE }, load);
     }
 
     fn half<T>(&self, v: Then<'_>)

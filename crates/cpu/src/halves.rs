@@ -40,7 +40,11 @@ impl<T: Half, W: Term> Kernel for Halves<T, W> {
         let wide = self.0.of::<f32>();
         if len < GROUP {
             let mut tile = [const { MaybeUninit::uninit() }; BLOCK];
-            return any_rows(&Tree(wide), widened(x, &mut tile), len, out);
+            let x = at_level(
+                #[inline(always)]
+                |level| widened(level, x, &mut tile),
+            );
+            return any_rows(&Tree(wide), x, len, out);
         }
         at_level(
             #[inline(always)]
@@ -184,21 +188,25 @@ pub(super) fn fold_widened<T: Wide, R: Reducer<Item = T::Float>>(
     fold_tile::<true, _, _>(level, reducer, &wide.each_ref()[..n], start, out);
 }
 
-/// At most a block of elements as f32, in a tile.
-fn widened<'t, T: Half>(x: &[T], tile: &'t mut [MaybeUninit<f32>; BLOCK]) -> &'t [f32] {
-    at_level(
-        #[inline(always)]
-        |level| {
-            let (pieces, last) = x.as_chunks::<PIECE>();
-            for (piece, tile) in pieces.iter().zip(tile.as_chunks_mut::<PIECE>().0) {
-                let wide = T::widen(level, piece);
-                *tile = array!(PIECE, i => MaybeUninit::new(wide[i]));
-            }
-            for (x, tile) in last.iter().zip(&mut tile[pieces.len() * PIECE..]) {
-                tile.write(x.float());
-            }
-        },
-    );
+/// At most a block of elements as floats: in a tile, unless they are floats of that type.
+#[inline(always)]
+pub(super) fn widened<'t, T: Wide>(
+    level: Simd,
+    x: &'t [T],
+    tile: &'t mut [MaybeUninit<T::Float>; BLOCK],
+) -> &'t [T::Float] {
+    if T::DTYPE == <T::Float as Element>::DTYPE {
+        // SAFETY: they are of one type.
+        return unsafe { std::slice::from_raw_parts(x.as_ptr().cast(), x.len()) };
+    }
+    let (pieces, last) = x.as_chunks::<PIECE>();
+    for (piece, tile) in pieces.iter().zip(tile.as_chunks_mut::<PIECE>().0) {
+        let wide = T::widen(level, piece);
+        *tile = array!(PIECE, i => MaybeUninit::new(wide[i]));
+    }
+    for (x, tile) in last.iter().zip(&mut tile[pieces.len() * PIECE..]) {
+        tile.write(x.float());
+    }
     // SAFETY: the loops above have written an element of the tile for each element of `x`.
     unsafe { tile[..x.len()].assume_init_ref() }
 }

@@ -3,9 +3,7 @@
 use std::mem::MaybeUninit;
 
 use super::panel::{Panel, TILE};
-use super::policy::{AHEAD_COLUMNS, HIGH};
-#[cfg(feature = "reductions")]
-use super::policy::{PANEL, TALL};
+use super::policy::{AHEAD_COLUMNS, HIGH, PANEL, TALL};
 use super::simd::prefetch;
 
 /// [`super::kernel::Kernel::panel`] of groups of at most [`HIGH`] rows. `fold` makes the nodes of a tile of columns.
@@ -47,7 +45,6 @@ pub(super) unsafe fn fold_high_columns<T: Copy, A: Copy>(
 /// The nodes of a tile's columns of at most [`TALL`] rows. `of` makes those of 1, 2, 4 or [`PANEL`] rows, and is told
 /// the number of the first one. `join` puts those of two ranges, of so many rows each, in place of the right ones.
 /// Nodes are joined as a binary counter carries.
-#[cfg(feature = "reductions")]
 #[inline(always)]
 pub(super) fn fold_high<T, N: Copy, const W: usize>(
     rows: &[&[T; W]],

@@ -10,11 +10,13 @@ use warpfold_core::{Cast, Element, Reducer};
 use super::block::fold_rows;
 use super::free::{LANES, pieces};
 use super::kernel::{Kernel, each_row};
+use super::moves::by_number;
 use super::panel::{Panel, TILE};
 use super::periods::fold_periods;
 use super::policy::{AHEAD, FEW_DENSE_COLUMNS, SHORT_BYTES};
 use super::running::{Running, run};
-use super::simd::{array, at_level, prefetch, vectorize};
+use super::simd::{array, at_level, inlined, prefetch, vectorize};
+use super::tree::PIECE;
 
 /// A sum of integers.
 pub trait Total: Copy + Send + Sync + PartialEq + std::fmt::Debug + 'static {
@@ -26,6 +28,11 @@ pub trait Total: Copy + Send + Sync + PartialEq + std::fmt::Debug + 'static {
     fn plus(self, other: Self) -> Self;
     /// The result.
     fn finish<T: Element>(self, sum: &IntegerSum<T>, count: u64) -> Cast;
+    /// Writes the means of nodes, as bits, if they are found faster so than one by one; returns whether it has.
+    fn means(nodes: &[Self], count: u64, out: &mut [MaybeUninit<u64>]) -> bool {
+        let _ = (nodes, count, out);
+        false
+    }
 }
 
 impl Total for i64 {
@@ -66,6 +73,21 @@ impl Total for i128 {
     #[inline(always)]
     fn finish<T: Element>(self, sum: &IntegerSum<T>, count: u64) -> Cast {
         sum.finish(self, count)
+    }
+
+    /// If all of them fit 64 bits, an instruction converts them, with the same rounding.
+    #[inline(always)]
+    fn means(nodes: &[i128], count: u64, out: &mut [MaybeUninit<u64>]) -> bool {
+        let mut beyond = 0;
+        for &node in nodes {
+            beyond |= (node >> 64) as i64 ^ (node as i64 >> 63);
+        }
+        if beyond == 0 && count > 0 {
+            for (&node, out) in nodes.iter().zip(out) {
+                out.write((node as i64 as f64 / count as f64).to_bits());
+            }
+        }
+        beyond == 0 && count > 0
     }
 }
 
@@ -235,6 +257,29 @@ impl<T, N> Integers<T, N> {
     }
 }
 
+/// The most elements of a row that are summed one by one, where nodes have 128 bits: an addition and its carry for
+/// each. 128 MiB, two threads of a busy EPYC with AVX-512, CPU time of each, ms of a block for each row, and of this:
+/// mean of i64 (4194304, 4) along axis 1 66.2, 10.2; (1048576, 16) 23.7, 6.9. Other values have no record.
+const FEW: usize = 64;
+
+impl<T: Summed<N>, N: Total> Integers<T, N> {
+    /// The sums of short rows.
+    #[inline(never)]
+    fn few(&self, x: &[T], len: usize, out: &mut [MaybeUninit<N>]) {
+        let sum = inlined(
+            #[inline(always)]
+            |row: &[T]| row.iter().fold(N::ZERO, |sum, &x| sum.plus(self.0.lift(x, 0))),
+        );
+        by_number!(len, L in [2 3 4 5 6 7 8] => for (row, out) in x.as_chunks::<L>().0.iter().zip(out) {
+            prefetch(row.as_ptr().wrapping_byte_add(AHEAD), 1);
+            out.write(sum(row));
+        }, else for (row, out) in x.chunks_exact(len).zip(out) {
+            prefetch(row.as_ptr().wrapping_byte_add(AHEAD), len);
+            out.write(sum(row));
+        });
+    }
+}
+
 impl<T: Summed<N>, N: Total> Running for Integers<T, N> {
     type Item = T;
     type Node = N;
@@ -259,8 +304,11 @@ impl<T: Summed<N>, N: Total> Kernel for Integers<T, N> {
         &self.0
     }
 
+    /// Nodes of 128 bits are no vectors, so rows of any length are columns to them, unless elements have 64 bits. 64
+    /// MiB, CPU time as above: mean of i32 (2097152, 8) along axis 1 12.1, 4.2.
     fn apart(len: usize) -> bool {
-        len * size_of::<T>() < SHORT_BYTES && !len.is_power_of_two()
+        let takes_rows = if size_of::<N>() > 8 { size_of::<T>() == 8 } else { len.is_power_of_two() };
+        len * size_of::<T>() < SHORT_BYTES && !takes_rows
     }
 
     fn block(&self, x: &[T], _start: u64) -> N {
@@ -271,7 +319,10 @@ impl<T: Summed<N>, N: Total> Kernel for Integers<T, N> {
     }
 
     fn rows(&self, x: &[T], len: usize, out: &mut [MaybeUninit<N>]) {
-        if size_of::<N>() > 8 && size_of::<T>() == 8 || !len.is_power_of_two() {
+        if size_of::<N>() > 8 && size_of::<T>() == 8 && len <= FEW {
+            return self.few(x, len, out);
+        }
+        if size_of::<N>() > 8 || !len.is_power_of_two() {
             return each_row(self, x, len, out);
         }
         at_level(
@@ -292,6 +343,22 @@ impl<T: Summed<N>, N: Total> Kernel for Integers<T, N> {
             #[inline(always)]
             // SAFETY: the caller vouches for an element of each node in every row.
             || unsafe { run(self, rows, nodes) },
+        );
+    }
+
+    fn finish(&self, nodes: &[N], count: u64, out: &mut [MaybeUninit<u64>]) {
+        vectorize(
+            #[inline(always)]
+            || {
+                for (nodes, out) in nodes.chunks(PIECE).zip(out.chunks_mut(PIECE)) {
+                    if self.0.sum.mean && N::means(nodes, count, out) {
+                        continue;
+                    }
+                    for (node, out) in nodes.iter().zip(out) {
+                        out.write(self.0.finish(*node, count));
+                    }
+                }
+            },
         );
     }
 

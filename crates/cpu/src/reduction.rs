@@ -114,7 +114,7 @@ pub fn explain(op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Pla
 pub fn reduce_slice(op: Op, flat: ArrayRef<'_>, array: &ArrayRef<'_>) -> Result<Scalar, Error> {
     let options = Options::default();
     let spec = spec(op, &flat, &options);
-    let small = (1..=BLOCK).contains(&flat.len()) && spec.reads_in_place();
+    let small = (1..=BLOCK).contains(&flat.len()) && Kernels(&spec).reads_in_place();
     let one_block = |bound: &Bound<'_>| {
         let (x, n) = (flat.base(), flat.len());
         let here = bound.load.direct() && x.addr().is_multiple_of(bound.kernel.facts().align);

@@ -11,6 +11,7 @@ mod lane;
 mod lines;
 pub(crate) mod nodes;
 mod ordered;
+mod outputs;
 mod panels;
 mod patches;
 pub(crate) mod pieces;

@@ -1,7 +1,8 @@
 //! The route for reductions whose fastest axis in memory is an outer reduced one: say, the sum of a transposed matrix.
 //!
 //! Index order and memory order differ. A lane is an index of the fastest axis in memory. If a large power of two
-//! divides the length of a lane, lanes are cut into subtrees of that length, and reduced as columns are. Otherwise
+//! divides the length of a lane, lanes are cut into subtrees of that length, and reduced as columns are; so are the
+//! lanes of each of many outputs, if each is such a subtree. Otherwise
 //! lanes start at any index: then tiles of some lanes are transposed into index order. If a tile has lanes whole, they
 //! follow one another, and are one [`Span`]; else each lane of the tile is. If the innermost axis has short runs
 //! between the lanes, each run is transposed as one element.
@@ -22,7 +23,7 @@ use crate::loops::{Facts, Item, Value};
 use crate::moves::TILE;
 use crate::output::Output;
 use crate::policy::{
-    BLOCK, FEW_LINES, LEAST_DEPTH, LEAST_LANES, LINES, MOST_DEPTH, MOST_LANES, MOST_NODES, PANEL, SHORT_RUN,
+    BLOCK, CHUNK, FEW_LINES, LEAST_DEPTH, LEAST_LANES, LINES, MOST_DEPTH, MOST_LANES, MOST_NODES, PANEL, SHORT_RUN,
     STRIP_BYTES, TILE_ITEMS, TILE_PARTS, TILE_UNITS,
 };
 use crate::transpose::{Rows, take_apart};
@@ -43,6 +44,11 @@ impl Work<'_> {
         if !self.facts.indexed && many {
             // SAFETY: the caller vouches for the elements and the places.
             return unsafe { self.lanes_as_columns(outer, lane, inner, unit, out) };
+        }
+        let is_few = self.problem.count <= CHUNK && self.problem.outputs >= 8 * self.threads && outer.is_empty();
+        if !self.facts.indexed && is_near && is_few && lane.len >= TILE && unit == depth && depth >= PANEL {
+            // SAFETY: as above.
+            return unsafe { self.lanes_of_outputs(lane, inner, out) };
         }
         if self.facts.indexed && self.facts.runs {
             let (wide, others) = self.wide_lane();

@@ -9,11 +9,11 @@ use warpfold_array::{ArrayRef, Value};
 use warpfold_core::{DType, Element, bf16, f16};
 
 use crate::engine::nodes::Items;
-use crate::exponentials::Fused;
 use crate::gather::Gather;
 use crate::halves::Wide;
 use crate::load::Loaded;
 use crate::simd::vectorize;
+use crate::terms::Fused;
 use crate::transpose::{Rows, take_apart};
 
 /// The floats that rows are computed in.

@@ -85,6 +85,10 @@ fn a_block_is_the_plain_trees() {
             let kernel = Exponentials { reducer: LogSumExp::new(), dtype };
             agree(&kernel, &rounded, &format!("logsumexp of {dtype}, kind {kind}"));
         }
+        let kernel = Exponentials { reducer: LogSumExp::new(), dtype: DType::BF16 };
+        agree(&kernel, &bf16s, &format!("logsumexp of bf16 as they are, kind {kind}"));
+        let kernel = Exponentials { reducer: LogSumExp::new(), dtype: DType::F16 };
+        agree(&kernel, &halves, &format!("logsumexp of f16 as they are, kind {kind}"));
         agree(&Halves(Sum::total()), &halves, &format!("sum of f16, kind {kind}"));
     }
 }
@@ -185,6 +189,10 @@ fn dense_columns_are_the_plain_trees() {
             columns_agree(&Halves(Sum::total()), &halves, width, &of("sum of f16"));
             columns_agree(&Spread(Deviation::new(0.0, false)), &f64s, width, &of("var of f64"));
             columns_agree(&Spread(Deviation::new(0.0, false)), &f32s, width, &of("var of f32"));
+            let kernel = Exponentials { reducer: LogSumExp::new(), dtype: DType::F32 };
+            columns_agree(&kernel, &f32s, width, &of("logsumexp of f32"));
+            let kernel = Exponentials { reducer: LogSumExp::new(), dtype: DType::F16 };
+            columns_agree(&kernel, &halves, width, &of("logsumexp of f16"));
             columns_agree(&Exact(Deviation::new(0.0, false)), &bytes, width, &of("var of i8"));
             columns_agree(
                 &Peak(Extremum { search: Search::new(true, false), initial: None }),

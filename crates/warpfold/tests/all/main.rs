@@ -10,6 +10,7 @@ mod kmeans;
 mod laws;
 mod orders;
 mod patches;
+mod pitched;
 mod spans;
 mod tiles;
 mod views;

@@ -64,8 +64,19 @@ const CASES: [Case; 42] = [
     (&[90, 5, 4, 12], &[1, 2], &[0, 2, 1, 3]),
 ];
 
-fn bits(values: &Values) -> Vec<(u64, usize)> {
+pub fn bits(values: &Values) -> Vec<(u64, usize)> {
     (0..values.len()).map(|i| values.get(i).bits()).collect()
+}
+
+/// Compares a reduction with the reference.
+pub fn compare(op: Op, x: &Strided, options: &Options<'_>, what: &str) {
+    match (reduce(op, x.view(), options), expected(op, x, None, options)) {
+        (Ok(got), Ok(want)) => {
+            let want: Vec<_> = want.iter().map(|x| x.bits()).collect();
+            assert_eq!(bits(&got.values), want, "{op} of {what}");
+        }
+        (got, want) => assert!(got.is_err() && want.is_err(), "{op} of {what}: {got:?}, not {want:?}"),
+    }
 }
 
 /// Each case in turn with one of these dtypes; elements `apart` elements from their neighbours.
@@ -104,13 +115,7 @@ fn arrays_in_any_order_match_the_reference() {
             _ => &[Op::Sum, Op::Mean, Op::Std, Op::Min, Op::ArgMax],
         };
         for &op in ops {
-            match (reduce(op, x.view(), options), expected(op, x, None, options)) {
-                (Ok(got), Ok(want)) => {
-                    let want: Vec<_> = want.iter().map(|x| x.bits()).collect();
-                    assert_eq!(bits(&got.values), want, "{op} of {what}");
-                }
-                (got, want) => assert!(got.is_err() && want.is_err(), "{op} of {what}: {got:?}, not {want:?}"),
-            }
+            compare(op, x, options, what);
         }
     });
 }
