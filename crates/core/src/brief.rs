@@ -1,7 +1,7 @@
 //! The logarithm and the exponential in few operations of f32: near enough for results of 16 bits.
 
-use crate::exponential::fused;
 use crate::float::Float;
+use crate::logarithm::fused;
 
 /// The error of [`brief_log`], relative to the logarithm: four units in its last place. A test looks for more.
 pub const BRIEF_LOG_ERROR: f32 = 1.0 / (1 << 21) as f32;
@@ -68,7 +68,8 @@ pub fn brief_exp_by<F: Float>(x: F, fused: impl Fn(f32, f32, f32) -> f32) -> F {
 mod tests {
     use super::*;
     use crate::bf16;
-    use crate::exponential::{Exponential, log_of_normal};
+    use crate::exponential::Exponential;
+    use crate::logarithm::log_of_normal;
 
     #[test]
     fn brief_logarithms_are_near() {

@@ -1,7 +1,7 @@
 //! The exponential and the logarithm of logsumexp, which have the same bits on every CPU and GPU.
 
 use crate::dtype::DType;
-use crate::fused::{log_of_f32, over_f32, over_f64};
+use crate::logarithm::{fused, log_of_f32, log_of_normal, log_parts, over_f32, over_f64};
 use crate::real::DoubleWord;
 
 /// The scaled exponential of `f32` and `f64`. It consists of additions and multiplications only, so every backend
@@ -45,34 +45,6 @@ pub trait Exponential: Copy {
     fn over_near(self, divisor: Self) -> Self;
 }
 
-/// [`libm::log`] of a finite positive number that is not subnormal: its operations in its order, without its branches.
-/// The logarithm is that of the mantissa in [sqrt(1/2), sqrt(2)], by a polynomial in f / (2 + f), and the exponent's.
-#[inline(always)]
-pub fn log_of_normal(x: f64) -> f64 {
-    let (whole, rest) = log_parts(x);
-    rest + whole
-}
-
-/// The logarithm of a normal number in two parts: most of the exponent's, exact, and the rest.
-#[inline(always)]
-fn log_parts(x: f64) -> (f64, f64) {
-    const ROOT: u64 = 0x3fe6_a09e << 32;
-    const ONE: u64 = 0x3ff0_0000 << 32;
-    let bits = x.to_bits().wrapping_add(ONE - ROOT);
-    let k = ((bits >> 52) as i32 - 0x3ff) as f64;
-    let f = f64::from_bits((bits & ((1 << 52) - 1)).wrapping_add(ROOT)) - 1.0;
-    let half = 0.5 * f * f;
-    let s = f / (2.0 + f);
-    let z = s * s;
-    let w = z * z;
-    let even = w * (0.399_999_999_994_094_2 + w * (0.222_221_984_321_497_84 + w * 0.153_138_376_992_093_73));
-    let odd = z
-        * (0.666_666_666_666_673_5
-            + w * (0.285_714_287_436_623_9 + w * (0.181_835_721_616_180_5 + w * 0.147_981_986_051_165_86)));
-    let rest = s * (half + (odd + even)) + k * 1.908_214_929_270_587_7e-10 - half + f;
-    (k * 0.693_147_180_369_123_8, rest)
-}
-
 /// `x - k * c`, where the product is exact, because both words of ln 2 are short. A fused operation has the same bits.
 /// On a GPU it is fused, which saves an instruction.
 macro_rules! without {
@@ -89,7 +61,8 @@ macro_rules! exponential {
     ($f:ident, $u:ident, $mantissa:literal, $bias:literal,
      step $step:literal, ordinary $ordinary:literal, limit $limit:expr,
      unit $inverse:literal $unit:literal $unit_low:literal, ln2 $ln2:literal $ln2_low:literal,
-     poly $poly:expr, of $of:expr, fused $fused_of:path, log $log:expr, rest $rest:path, ordinary $ordinary_log:path, over $over:path) => {
+     poly $poly:expr, of $of:expr, fused $fused_of:path, log $log:expr, rest $rest:path,
+     ordinary $ordinary_log:path, over $over:path) => {
         impl Exponential for $f {
             const STEP: u32 = $step;
             const NO_TERM: $f = $f::MIN;
@@ -217,16 +190,6 @@ macro_rules! exponential {
             }
         }
     };
-}
-
-/// `a * b + c`, rounded once.
-#[inline(always)]
-pub fn fused(a: f32, b: f32, c: f32) -> f32 {
-    #[cfg(target_arch = "nvptx64")]
-    let sum = core::f32::math::mul_add(a, b, c);
-    #[cfg(not(target_arch = "nvptx64"))]
-    let sum = libm::fmaf(a, b, c);
-    sum
 }
 
 /// As `ordinary_exp`, with the first `FUSED` steps of the polynomial fused, and the rounding to an integer. Elements of

@@ -175,9 +175,9 @@ pub(super) fn tree_of_pieces<R: Reducer>(
         let mut n = pieces.len() * (PIECE / GROUP);
         n += match rest.len() {
             0 => 0,
-            1..=64 => padded::<R, 64, 32, 16, 8, 4>(reducer, identity, rest, at, &mut a[n..]),
-            65..=128 => padded::<R, 128, 64, 32, 16, 8>(reducer, identity, rest, at, &mut a[n..]),
-            _ => padded::<R, 256, 128, 64, 32, 16>(reducer, identity, rest, at, &mut a[n..]),
+            1..=64 => padded::<R, 4, 8, 16, 32, 64>(reducer, identity, rest, at, &mut a[n..]),
+            65..=128 => padded::<R, 8, 16, 32, 64, 128>(reducer, identity, rest, at, &mut a[n..]),
+            _ => padded::<R, 16, 32, 64, 128, 256>(reducer, identity, rest, at, &mut a[n..]),
         };
         // SAFETY: the first `n` nodes are written, by `low` and `padded`.
         return unsafe { padded_root(reducer, identity, &mut a, n) };

@@ -13,11 +13,11 @@ use super::tree::{halve, upper_levels};
 #[inline(always)]
 pub(super) fn padded<
     R: Reducer,
-    const N: usize,
-    const PAIRS: usize,
-    const FOURS: usize,
-    const EIGHTS: usize,
     const NODES: usize,
+    const EIGHTS: usize,
+    const FOURS: usize,
+    const PAIRS: usize,
+    const N: usize,
 >(
     reducer: &R,
     identity: R::Acc,

@@ -9,13 +9,17 @@ use warpfold::{DType, Values};
 
 /// What is tested.
 #[derive(Clone, Copy, Debug)]
-enum What {
+pub enum What {
+    /// A loss.
     Loss(Loss, LossReduction),
+    /// The dot product.
     Dot,
+    /// The cosine, and its least norm.
     Cosine(f64),
 }
 
-fn what(r: &mut Random) -> What {
+/// Any of them.
+pub fn what(r: &mut Random) -> What {
     let reduction = [LossReduction::None, LossReduction::Mean, LossReduction::Sum][r.below(3)];
     let losses = [
         Loss::Mse,

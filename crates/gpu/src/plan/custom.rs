@@ -14,24 +14,17 @@ impl GpuPlan {
     /// Chooses kernels for a problem that has elements and outputs. If elements are in two arrays, the second of which
     /// lies where a mask would, `first` is how many words of each are in the first.
     pub fn custom<R: Exported>(reducer: R, first: Option<u32>, problem: &Problem, limits: &Limits) -> Self {
-        let mut planner = Planner {
-            fold: Fold { name: R::NAME.to_owned(), facts: const { custom::facts::<R>() }, narrow: false },
-            recipe: Recipe {
-                count: problem.count as u64,
-                ddof: 0.0,
-                initial: custom::to_initial(reducer),
-                flags: if first.is_some() { flag::PAIRED } else { 0 },
-                input: 0,
-                output: first.unwrap_or_default(),
-                through: 0,
-            },
-            problem,
-            processors: limits.multiprocessors as u64,
-            pair: 1,
-            words: 0,
-            aligned: false,
-            parts: None,
+        let fold = Fold { name: R::NAME.to_owned(), facts: const { custom::facts::<R>() }, narrow: false };
+        let recipe = Recipe {
+            count: problem.count as u64,
+            ddof: 0.0,
+            initial: custom::to_initial(reducer),
+            flags: if first.is_some() { flag::PAIRED } else { 0 },
+            input: 0,
+            output: first.unwrap_or_default(),
+            through: 0,
         };
+        let mut planner = Planner::of(fold, recipe, problem, limits);
         let fast = if const { custom::fast::<R>() } && first.is_none() { planner.fast() } else { None };
         let launches = vec![fast.unwrap_or_else(|| planner.any())];
         let result = 4 * <R::Output as Node>::WORDS as usize;

@@ -61,16 +61,14 @@ pub(super) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     pub(super) fn new(spec: &Spec, fold: Fold, fast: bool, problem: &'a Problem, limits: &Limits) -> Self {
-        Self {
-            fold,
-            recipe: recipe(spec, problem.count as u64, fast),
-            problem,
-            processors: limits.multiprocessors as u64,
-            pair: if spec.op == Op::MinMax { 2 } else { 1 },
-            words: 0,
-            aligned: false,
-            parts: None,
-        }
+        let pair = if spec.op == Op::MinMax { 2 } else { 1 };
+        Self { pair, ..Self::of(fold, recipe(spec, problem.count as u64, fast), problem, limits) }
+    }
+
+    /// Of a fold that is told this.
+    pub(super) fn of(fold: Fold, recipe: Recipe, problem: &'a Problem, limits: &Limits) -> Self {
+        let processors = limits.multiprocessors as u64;
+        Self { fold, recipe, problem, processors, pair: 1, words: 0, aligned: false, parts: None }
     }
 
     /// Elements of 16 bytes.

@@ -99,24 +99,17 @@ impl Zipping {
         let words = if is_cosine { 3 } else { 1 } * size.div_ceil(4);
         let name = format!("{}_{}", if is_cosine { "cosine" } else { "loss" }, self.dtype);
         let facts = Facts::of_rows(words);
-        let mut planner = Planner {
-            fold: Fold { name, facts, narrow: false },
-            recipe: Recipe {
-                count: *count as u64,
-                ddof: 0.0,
-                initial: [number.to_bits(), 0],
-                flags: kind << KIND | if self.mean { flag::MEAN } else { 0 },
-                input: code(self.dtype),
-                output: code(self.result),
-                through: code(self.result),
-            },
-            problem,
-            processors: limits.multiprocessors as u64,
-            pair: 1,
-            words: 0,
-            aligned: false,
-            parts: None,
+        let dtype = code(self.result);
+        let recipe = Recipe {
+            count: *count as u64,
+            ddof: 0.0,
+            initial: [number.to_bits(), 0],
+            flags: kind << KIND | if self.mean { flag::MEAN } else { 0 },
+            input: code(self.dtype),
+            output: dtype,
+            through: dtype,
         };
+        let mut planner = Planner::of(Fold { name, facts, narrow: false }, recipe, problem, limits);
         let launch = planner.long("zip", kept, *count as u64, Dense { end: planner.end() }, false)?;
         let bytes = (outputs * (2 * count + 1) * size) as u64;
         Some(GpuPlan { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes })

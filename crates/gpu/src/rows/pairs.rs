@@ -26,7 +26,7 @@ macro_rules! operations {
             options: &Pairs<'_>,
             stream: &Stream,
         ) -> Result<Array, Error> {
-            let zipped = Zipped::$name(&stream.device(), $($before,)* &x, &y, $($after,)* options)?;
+            let zipped = operations!(@ $name, &stream.device(), [&x, &y], options $(, $before)* $(, $after)*)?;
             let mut out = zipped.output()?;
             // Without a use for it, it does not count.
             let gradient = options.gradient.filter(|_| zipped.reads_a_gradient());
@@ -53,6 +53,15 @@ macro_rules! operations {
             $name($($before,)* x.view(), y.view(), $($after,)* &options, &stream)?.download(&stream)
         }
     )*};
+    (@ $name:ident, $device:expr, $arrays:expr, $options:expr) => {
+        Zipped::$name($device, $arrays, $options)
+    };
+    (@ cosine_similarity, $device:expr, $arrays:expr, $options:expr, $epsilon:expr) => {
+        Zipped::cosine_similarity($device, $arrays, $epsilon, $options)
+    };
+    (@ $name:ident, $device:expr, $arrays:expr, $options:expr, $of:expr, $by:expr) => {
+        Zipped::$name($device, ($of, $by), $arrays, $options)
+    };
 }
 
 operations! {

@@ -8,13 +8,11 @@ use warpfold_cpu::rows::LossReduction;
 use super::check::Asked;
 use super::options::Pairs;
 use super::zip_work::{Each, Rows, Terms, Work};
-use super::zipped::Zipped;
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::options::Options;
 use crate::plan::rowwise::{arrange, in_c_order, padded};
 use crate::plan::zip::{Apart, Scale, Term, Zipping, number, wide};
-use crate::reduce::layout::Layout;
 use crate::reduce::reduction::Reduction;
 use crate::stream::Stream;
 use crate::view::ArrayView;
@@ -29,13 +27,15 @@ pub(super) struct Plan<'a> {
     pub(super) term: Term,
 }
 
-impl Plan<'_> {
-    /// The whole, of a result of this shape.
-    fn zipped(&self, shape: Vec<usize>, gradient: Option<&ArrayView<'_>>, work: Work) -> Zipped {
-        let layouts = [Some(self.x), Some(self.y), gradient].map(|array| array.map(|array| Layout::of(array.layout())));
-        Zipped { device: self.device.clone(), dtype: self.x.dtype(), shape, layouts, work }
-    }
+/// What was planned.
+pub(super) struct Planned {
+    /// The shape of the result.
+    pub(super) shape: Vec<usize>,
+    /// What a run does.
+    pub(super) work: Work,
+}
 
+impl Plan<'_> {
     /// The shape of what has an element for each row.
     fn batch(&self) -> Vec<usize> {
         let shape = self.x.shape();
@@ -58,18 +58,13 @@ impl Plan<'_> {
     }
 
     /// Results of the shape `shape`, one of each pair of elements.
-    pub(super) fn each(
-        &self,
-        shape: Vec<usize>,
-        gradient: Option<&ArrayView<'_>>,
-        scale: Option<Scale<'_>>,
-    ) -> Result<Zipped, Error> {
+    pub(super) fn each(&self, shape: Vec<usize>, scale: Option<Scale<'_>>) -> Result<Planned, Error> {
         let work = if self.x.shape().contains(&0) { Work::Nothing } else { Work::Each(self.apart(false, scale)?) };
-        Ok(self.zipped(shape, gradient, work))
+        Ok(Planned { shape, work })
     }
 
     /// The derivatives by the elements.
-    pub(super) fn gradient(&self, asked: &Asked, by: LossReduction, options: &Pairs<'_>) -> Result<Zipped, Error> {
+    pub(super) fn gradient(&self, asked: &Asked, by: LossReduction, options: &Pairs<'_>) -> Result<Planned, Error> {
         let (shape, dtype) = (self.x.shape(), self.x.dtype());
         let is_none = by == LossReduction::None;
         let of_result = if is_none { shape.to_vec() } else { self.batch() };
@@ -77,7 +72,7 @@ impl Plan<'_> {
         let divisor = if by == LossReduction::Mean { number(dtype, count) } else { 1.0 };
         let Some(gradient) = &options.gradient else {
             let scale = if wide(dtype) == DType::F64 { 1.0 / divisor } else { (1.0 / divisor as f32).into() };
-            return self.each(shape.to_vec(), None, Some(Scale::Number(scale)));
+            return self.each(shape.to_vec(), Some(Scale::Number(scale)));
         };
         asked.of_result(gradient, &of_result)?;
         let (mut own, mut steps) = (gradient.strides().iter(), vec![0; shape.len()]);
@@ -87,7 +82,7 @@ impl Plan<'_> {
             }
         }
         let scale = Scale::Array(gradient.dtype(), &steps, divisor);
-        self.each(shape.to_vec(), Some(gradient), Some(scale))
+        self.each(shape.to_vec(), Some(scale))
     }
 
     /// A reduction: to a mean, or to what the term says. `empty` is the result of no elements.
@@ -95,7 +90,7 @@ impl Plan<'_> {
         &self,
         mean: bool,
         empty: impl FnOnce() -> Result<warpfold_array::Array, Error>,
-    ) -> Result<Zipped, Error> {
+    ) -> Result<Planned, Error> {
         let (shape, dtype, device) = (self.batch(), self.x.dtype(), self.device);
         let problem = Problem::new(self.x.layout(), &self.axes, Some(self.y.layout()))?;
         let is_cosine = matches!(self.term, Term::Cosine(_));
@@ -121,7 +116,7 @@ impl Plan<'_> {
                 }
             }
         };
-        Ok(self.zipped(shape, None, work))
+        Ok(Planned { shape, work })
     }
 
     /// Rows of copies of both arrays, in which the reduced axes are the last.

@@ -6,7 +6,7 @@ use warpfold_cpu::rows::{self as cpu, Loss, LossReduction};
 
 use super::check::Asked;
 use super::options::Pairs;
-use super::zip_plan::Plan;
+use super::zip_plan::{Plan, Planned};
 use super::zip_work::{Rows, Work};
 use crate::array::Array;
 use crate::device::Device;
@@ -21,13 +21,13 @@ use crate::view::ArrayView;
 ///
 /// A run costs the host the driver's calls and no more. Any number of threads can run it, on any streams.
 pub struct Zipped {
-    pub(super) device: Device,
-    pub(super) dtype: DType,
+    device: Device,
+    dtype: DType,
     /// Of the result.
-    pub(super) shape: Vec<usize>,
+    shape: Vec<usize>,
     /// Of the elements, the targets, and the gradient of the result.
-    pub(super) layouts: [Option<Layout>; 3],
-    pub(super) work: Work,
+    layouts: [Option<Layout>; 3],
+    work: Work,
 }
 
 impl Zipped {
@@ -37,21 +37,20 @@ impl Zipped {
     /// As [`loss`](super::loss).
     pub fn loss(
         device: &Device,
-        loss: Loss,
-        x: &ArrayView<'_>,
-        y: &ArrayView<'_>,
-        by: LossReduction,
+        (loss, by): (Loss, LossReduction),
+        [x, y]: [&ArrayView<'_>; 2],
         options: &Pairs<'_>,
     ) -> Result<Zipped, Error> {
         let asked = checked("loss", loss, [x, y], options)?;
         let plan = Plan { device, x, y, axes: asked.axes, term: Term::Loss(loss) };
-        if by == LossReduction::None {
-            return plan.each(x.shape().to_vec(), None, None);
-        }
-        plan.reduced(by == LossReduction::Mean, || {
-            let axes = options.axes;
-            cpu::loss(loss, *x.layout(), *y.layout(), by, &cpu::Pairs { axes, ..cpu::Pairs::default() })
-        })
+        let planned = match by {
+            LossReduction::None => plan.each(x.shape().to_vec(), None),
+            _ => plan.reduced(by == LossReduction::Mean, || {
+                let axes = options.axes;
+                cpu::loss(loss, *x.layout(), *y.layout(), by, &cpu::Pairs { axes, ..cpu::Pairs::default() })
+            }),
+        };
+        Ok(Self::new(device, [Some(x), Some(y), None], planned?))
     }
 
     /// The same of [`loss_backward`](super::loss_backward), with a gradient like that of the options.
@@ -60,40 +59,36 @@ impl Zipped {
     /// As [`loss_backward`](super::loss_backward).
     pub fn loss_backward(
         device: &Device,
-        loss: Loss,
-        x: &ArrayView<'_>,
-        y: &ArrayView<'_>,
-        by: LossReduction,
+        (loss, by): (Loss, LossReduction),
+        [x, y]: [&ArrayView<'_>; 2],
         options: &Pairs<'_>,
     ) -> Result<Zipped, Error> {
         let asked = checked("loss_backward", loss, [x, y], options)?;
-        Plan { device, x, y, axes: asked.axes.clone(), term: Term::Loss(loss) }.gradient(&asked, by, options)
+        let plan = Plan { device, x, y, axes: asked.axes.clone(), term: Term::Loss(loss) };
+        Ok(Self::new(device, [Some(x), Some(y), options.gradient.as_ref()], plan.gradient(&asked, by, options)?))
     }
 
     /// The same of [`dot`](super::dot).
     ///
     /// # Errors
     /// As [`dot`](super::dot).
-    pub fn dot(device: &Device, x: &ArrayView<'_>, y: &ArrayView<'_>, options: &Pairs<'_>) -> Result<Zipped, Error> {
+    pub fn dot(device: &Device, [x, y]: [&ArrayView<'_>; 2], options: &Pairs<'_>) -> Result<Zipped, Error> {
         let asked = Asked::pair("dot", [x, y], options.axes)?;
-        Plan { device, x, y, axes: asked.axes, term: Term::Product }.reduced(false, || {
+        let planned = Plan { device, x, y, axes: asked.axes, term: Term::Product }.reduced(false, || {
             cpu::dot(*x.layout(), *y.layout(), &cpu::Pairs { axes: options.axes, ..cpu::Pairs::default() })
-        })
+        });
+        Ok(Self::new(device, [Some(x), Some(y), None], planned?))
     }
 
     /// The same of [`dot_backward`](super::dot_backward), with a gradient like that of the options.
     ///
     /// # Errors
     /// As [`dot_backward`](super::dot_backward).
-    pub fn dot_backward(
-        device: &Device,
-        x: &ArrayView<'_>,
-        y: &ArrayView<'_>,
-        options: &Pairs<'_>,
-    ) -> Result<Zipped, Error> {
+    pub fn dot_backward(device: &Device, [x, y]: [&ArrayView<'_>; 2], options: &Pairs<'_>) -> Result<Zipped, Error> {
         let asked = Asked::pair("dot_backward", [x, y], options.axes)?;
         let plan = Plan { device, x, y, axes: asked.axes.clone(), term: Term::Product };
-        plan.gradient(&asked, LossReduction::Sum, options)
+        let planned = plan.gradient(&asked, LossReduction::Sum, options)?;
+        Ok(Self::new(device, [Some(x), Some(y), options.gradient.as_ref()], planned))
     }
 
     /// The same of [`cosine_similarity`](super::cosine_similarity).
@@ -102,16 +97,23 @@ impl Zipped {
     /// As [`cosine_similarity`](super::cosine_similarity).
     pub fn cosine_similarity(
         device: &Device,
-        x: &ArrayView<'_>,
-        y: &ArrayView<'_>,
+        [x, y]: [&ArrayView<'_>; 2],
         epsilon: f64,
         options: &Pairs<'_>,
     ) -> Result<Zipped, Error> {
         let asked = Asked::pair("cosine_similarity", [x, y], options.axes)?;
-        Plan { device, x, y, axes: asked.axes, term: Term::Cosine(epsilon) }.reduced(false, || {
+        let planned = Plan { device, x, y, axes: asked.axes, term: Term::Cosine(epsilon) }.reduced(false, || {
             let options = cpu::Pairs { axes: options.axes, ..cpu::Pairs::default() };
             cpu::cosine_similarity(*x.layout(), *y.layout(), epsilon, &options)
-        })
+        });
+        Ok(Self::new(device, [Some(x), Some(y), None], planned?))
+    }
+
+    /// What was planned for elements, targets and gradients like these.
+    fn new(device: &Device, arrays: [Option<&ArrayView<'_>>; 3], Planned { shape, work }: Planned) -> Self {
+        let layouts = arrays.map(|array| array.map(|array| Layout::of(array.layout())));
+        let dtype = arrays[0].map_or(DType::F32, ArrayView::dtype);
+        Zipped { device: device.clone(), dtype, shape, layouts, work }
     }
 
     /// The dtype of the result, which is that of the elements.
@@ -145,15 +147,16 @@ impl Zipped {
         }
     }
 
-    /// Room for the result.
+    /// Room for the result, of its dtype and shape.
     ///
     /// # Errors
-    /// If the memory does not suffice.
+    /// Of [`Array::new`].
     pub fn output(&self) -> Result<Array, Error> {
-        Array::new(&self.device, self.dtype, &self.shape)
+        Array::new(&self.device, self.dtype, self.shape())
     }
 
-    /// Queues one run. The result is in `out` when the stream gets there, which must not be in use by another stream.
+    /// Queues one run; the gradient is one like that of the options, if there was one. The result is in `out` when the
+    /// stream gets there, which must not be in use by another stream.
     ///
     /// # Errors
     /// If an array or the stream is not like that which this was prepared for, or if the driver refuses.

@@ -1,7 +1,7 @@
 //! What becomes of the terms of two arrays: sums, means, cosines.
 
 use crate::node::{Node, select};
-use crate::reduce::fold::{Parts, total};
+use crate::reduce::fold::{Parts, Sums};
 use crate::reduce::out::Out;
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::split::next;
@@ -9,7 +9,6 @@ use crate::rowwise::number::{MOST, numbers};
 use crate::source::{Bits, Source};
 use crate::zip::term::{COSTLY, with_cheap, with_costly};
 use core::marker::PhantomData;
-use warpfold_core::ops::Plain;
 use warpfold_core::rows::{Cosine, Dots, Loss};
 use warpfold_core::{Accumulate, Element, Float, Real, Reducer, Zip};
 use warpfold_simt::{ALL, Simt};
@@ -114,6 +113,7 @@ where
 pub struct Losses<X: Source> {
     kind: u32,
     number: X::Value,
+    sums: Sums<X>,
 }
 
 impl<X> Parts for Losses<X>
@@ -124,19 +124,20 @@ where
     const SWAPS: bool = true;
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
-        Self { kind: recipe.flags >> KIND, number: X::Value::from_f64(f64::from_bits(recipe.initial[0])) }
+        let number = X::Value::from_f64(f64::from_bits(recipe.initial[0]));
+        Self { kind: recipe.flags >> KIND, number, sums: Sums::new(recipe) }
     }
     #[inline(always)]
     fn nothing(&self) -> X::Value {
-        X::Value::NOTHING
+        self.sums.nothing()
     }
     #[inline(always)]
     fn meet(&self, left: X::Value, right: X::Value) -> X::Value {
-        left.add(right)
+        self.sums.meet(left, right)
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value, out: Out) {
-        out.float::<S, X::Value>(s, recipe.output, total::<S, X::Value, Plain>(s, recipe, part));
+        self.sums.finish(s, recipe, part, out);
     }
 }
 

@@ -18,12 +18,12 @@ use crate::source::{Bf16, F16, F32, F64};
 /// Calls `$each` with `$with` and every kernel.
 macro_rules! table {
     ($each:ident $with:tt) => {
-        table!(@ $each $with "f16", F16);
-        table!(@ $each $with "bf16", Bf16);
-        table!(@ $each $with "f32", F32);
-        table!(@ $each $with "f64", F64);
+        table!(@ $each $with F32, "f32");
+        table!(@ $each $with F64, "f64");
+        table!(@ $each $with F16, "f16");
+        table!(@ $each $with Bf16, "bf16");
     };
-    (@ $each:ident $with:tt $dtype:literal, $source:ty) => {
+    (@ $each:ident $with:tt $source:ty, $dtype:literal) => {
         each_row! { $each $with
             concat!("zip_loss_", $dtype); Call<Rows<KEPT, Dense>> = rows::kernel::<_, Zipped<Losses<$source>>, KEPT>;
             concat!("zip_cosine_", $dtype); Call<Rows<KEPT, Dense>> = rows::kernel::<_, Zipped<Cosines<$source>>, KEPT>;

@@ -70,7 +70,7 @@ macro_rules! losses {
                 let axes = Axes::some(axis)?;
                 if let Some(there) = GpuPairs::of(stringify!($name), x, y, None)? {
                     return there.run(axes.0, numbers($loss, by), |device, x, y, options| {
-                        Zipped::loss(device, $loss, x, y, by, options)
+                        Zipped::loss(device, ($loss, by), [x, y], options)
                     });
                 }
                 Two::of(x, y, None)?.computed(axes, |x, y, options| rows::loss($loss, x, y, by, options))
@@ -95,7 +95,7 @@ macro_rules! losses {
                 let by = self::reduction(reduction)?;
                 if let Some(there) = GpuPairs::of(stringify!($backward), x, y, gradient)? {
                     return there.run(Axes::some(axis)?.0, numbers($loss, by), |device, x, y, options| {
-                        Zipped::loss_backward(device, $loss, x, y, by, options)
+                        Zipped::loss_backward(device, ($loss, by), [x, y], options)
                     });
                 }
                 let work = |x: ArrayRef<'_>, y: ArrayRef<'_>, options: &Pairs<'_>| {
@@ -156,7 +156,7 @@ losses! {
 #[pyo3(signature = (x, y, /, axis=None))]
 fn dot<'py>(x: &Bound<'py, PyAny>, y: &Bound<'py, PyAny>, axis: Object<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
     if let Some(there) = GpuPairs::of("dot", x, y, None)? {
-        return there.run(Axes::some(axis)?.0, [0; 2], Zipped::dot);
+        return there.run(Axes::some(axis)?.0, [0; 2], |device, x, y, options| Zipped::dot(device, [x, y], options));
     }
     Two::of(x, y, None)?.computed(Axes::some(axis)?, rows::dot)
 }
@@ -176,7 +176,8 @@ fn dot_backward<'py>(
     axis: Object<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if let Some(there) = GpuPairs::of("dot_backward", x, y, gradient)? {
-        return there.run(Axes::some(axis)?.0, [0; 2], Zipped::dot_backward);
+        return there
+            .run(Axes::some(axis)?.0, [0; 2], |device, x, y, options| Zipped::dot_backward(device, [x, y], options));
     }
     Two::of(x, y, gradient)?.computed(Axes::some(axis)?, rows::dot_backward)
 }
@@ -198,7 +199,7 @@ fn cosine_similarity<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     if let Some(there) = GpuPairs::of("cosine_similarity", x, y, None)? {
         return there.run(axis.0, [0, epsilon.to_bits()], |device, x, y, options| {
-            Zipped::cosine_similarity(device, x, y, epsilon, options)
+            Zipped::cosine_similarity(device, [x, y], epsilon, options)
         });
     }
     Two::of(x, y, None)?.computed(axis, |x, y, options| rows::cosine_similarity(x, y, epsilon, options))

@@ -7,34 +7,10 @@ use warpfold::cpu::{gather, zip};
 use warpfold::rows::{Loss, LossReduction, Pairs};
 use warpfold::rows::{cosine_similarity, cosine_similarity_backward, dot, dot_backward, loss, loss_backward};
 use warpfold::{ArrayRef, DType, Error, RowError};
+use warpfold_testing::pairs::{What, what};
 
 use crate::reference::{Random, Strided};
 use crate::{FLOATS, bits, float, floats, many, problem, rounded, rows, same, wide, with_float};
-
-/// What is tested.
-#[derive(Clone, Copy, Debug)]
-enum What {
-    Loss(Loss, LossReduction),
-    Dot,
-    Cosine(f64),
-}
-
-fn what(r: &mut Random) -> What {
-    let reduction = [LossReduction::None, LossReduction::Mean, LossReduction::Sum][r.below(3)];
-    let loss = [
-        Loss::Mse,
-        Loss::L1,
-        Loss::Huber { delta: [0.3, 1.0, 25.0, f64::INFINITY][r.below(4)] },
-        Loss::KlDiv { log_target: false },
-        Loss::KlDiv { log_target: true },
-        Loss::BceWithLogits,
-    ];
-    match r.below(8) {
-        0 => What::Dot,
-        1 => What::Cosine([1e-8, 0.0, 3.0][r.below(3)]),
-        i => What::Loss(loss[i - 2], reduction),
-    }
-}
 
 /// The loss of an element, and its derivative.
 macro_rules! term {

@@ -31,7 +31,6 @@ pub use extremum::{Extremum, MinMax};
 pub use integer::Integer;
 pub use live::{LiveDeviations, LiveMeans};
 pub use packed::Packed;
-pub(crate) use tree::total;
 pub use tree::{Deviations, Norms, Products, Sums, initial};
 pub use twins::Twins;
 

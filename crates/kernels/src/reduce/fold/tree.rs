@@ -92,7 +92,7 @@ where
 
 /// The sum or the mean, before it is rounded.
 #[inline(always)]
-pub(crate) fn total<S, F, P>(s: &S, recipe: &Recipe, part: P::Real) -> Cast
+pub(super) fn total<S, F, P>(s: &S, recipe: &Recipe, part: P::Real) -> Cast
 where
     S: Simt,
     F: Element<Float = F, Mean = F> + Float,

@@ -1,10 +1,43 @@
-//! The logarithm and a quotient of f32 as a GPU takes them: by fused operations and without a branch, so that many are
-//! computed at once, with the bits of those of [`crate::exponential`].
+//! Logarithms of normal numbers; and, for f32, as a GPU takes them: by fused operations and without a branch, so that
+//! many are computed at once, with the same bits.
 
-#[cfg(target_arch = "nvptx64")]
-use crate::exponential::fused;
-#[cfg(not(target_arch = "nvptx64"))]
-use crate::exponential::log_of_normal;
+/// `a * b + c`, rounded once.
+#[inline(always)]
+pub fn fused(a: f32, b: f32, c: f32) -> f32 {
+    #[cfg(target_arch = "nvptx64")]
+    let sum = core::f32::math::mul_add(a, b, c);
+    #[cfg(not(target_arch = "nvptx64"))]
+    let sum = libm::fmaf(a, b, c);
+    sum
+}
+
+/// [`libm::log`] of a finite positive number that is not subnormal: its operations in its order, without its branches.
+/// The logarithm is that of the mantissa in [sqrt(1/2), sqrt(2)], by a polynomial in f / (2 + f), and the exponent's.
+#[inline(always)]
+pub fn log_of_normal(x: f64) -> f64 {
+    let (whole, rest) = log_parts(x);
+    rest + whole
+}
+
+/// The logarithm of a normal number in two parts: most of the exponent's, exact, and the rest.
+#[inline(always)]
+pub fn log_parts(x: f64) -> (f64, f64) {
+    const ROOT: u64 = 0x3fe6_a09e << 32;
+    const ONE: u64 = 0x3ff0_0000 << 32;
+    let bits = x.to_bits().wrapping_add(ONE - ROOT);
+    let k = ((bits >> 52) as i32 - 0x3ff) as f64;
+    let f = f64::from_bits((bits & ((1 << 52) - 1)).wrapping_add(ROOT)) - 1.0;
+    let half = 0.5 * f * f;
+    let s = f / (2.0 + f);
+    let z = s * s;
+    let w = z * z;
+    let even = w * (0.399_999_999_994_094_2 + w * (0.222_221_984_321_497_84 + w * 0.153_138_376_992_093_73));
+    let odd = z
+        * (0.666_666_666_666_673_5
+            + w * (0.285_714_287_436_623_9 + w * (0.181_835_721_616_180_5 + w * 0.147_981_986_051_165_86)));
+    let rest = s * (half + (odd + even)) + k * 1.908_214_929_270_587_7e-10 - half + f;
+    (k * 0.693_147_180_369_123_8, rest)
+}
 
 /// `ordinary_log` for `f32`.
 #[inline(always)]
@@ -27,8 +60,8 @@ fn inverse_near_two(d: f32, fused: &impl Fn(f32, f32, f32) -> f32) -> f32 {
 }
 
 /// The logarithm of a positive normal number, as [`log_of_normal`] has it, where operations of f64 are dear and fused
-/// ones are none: the quotient has no branch, and its operations and the polynomial's are fused. Before it is rounded it
-/// is as near to the logarithm, so the rounded one is the same; a test compares mantissas and exponents.
+/// ones are none: the quotient has no branch, and its operations and the polynomial's are fused. Before the last rounding
+/// it is as near to the logarithm, so the result is the same: a test compares mantissas and exponents.
 #[cfg(any(test, target_arch = "nvptx64"))]
 #[inline(always)]
 fn fused_log(x: f32, fused: impl Fn(f32, f32, f32) -> f32, fused64: impl Fn(f64, f64, f64) -> f64) -> f32 {
@@ -86,8 +119,7 @@ pub fn over_f64(x: f64, d: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{fused_log, fused_over};
-    use crate::exponential::log_of_normal;
+    use super::{fused_log, fused_over, log_of_normal};
 
     /// All mantissas of normal numbers, in debug builds some, each with some exponents.
     #[test]
