@@ -60,8 +60,8 @@ fn inverse_near_two(d: f32, fused: &impl Fn(f32, f32, f32) -> f32) -> f32 {
 }
 
 /// The logarithm of a positive normal number, as [`log_of_normal`] has it, where operations of f64 are dear and fused
-/// ones are none: the quotient has no branch, and its operations and the polynomial's are fused. Before the last rounding
-/// it is as near to the logarithm, so the result is the same: a test compares mantissas and exponents.
+/// ones are none: the quotient has no branch, and its operations and the polynomial's are fused. Before the last
+/// rounding it is as near to the logarithm, so the result is the same: a test compares mantissas and exponents.
 #[cfg(any(test, target_arch = "nvptx64"))]
 #[inline(always)]
 fn fused_log(x: f32, fused: impl Fn(f32, f32, f32) -> f32, fused64: impl Fn(f64, f64, f64) -> f64) -> f32 {

@@ -51,6 +51,13 @@ def _divisor(target, ignore_index, weight, dtype):
     return _native.sum(torch.where(taken, weight.to(dtype)[classes], 0))
 
 
+def _count(rows):
+    """The number of classes of rows."""
+    if not rows.shape[-1]:
+        raise ValueError(f"cross_entropy: there are no classes in logits of which rows have shape {tuple(rows.shape)}")
+    return rows.shape[-1]
+
+
 class _Classes:
     """What the loss and its gradient share with label smoothing, of rows along the last axis."""
 
@@ -64,7 +71,7 @@ class _Classes:
             raise ValueError(f"the weights of {logits.shape[axis]} classes have shape {tuple(weight.shape)}")
         self.dtype = real(logits)
         self.x = logits.movedim(axis, -1).to(self.dtype)
-        count = self.x.shape[-1]
+        count = _count(self.x)
         self.taken = target != ignore_index
         self.wrong = self.taken & ((target < 0) | (target >= count))
         self.classes = torch.where(self.taken & ~self.wrong, target, 0).long().unsqueeze(-1)
@@ -164,7 +171,7 @@ class _Shares:
             raise ValueError(f"the weights of {logits.shape[axis]} classes have shape {tuple(weight.shape)}")
         self.dtype = real(logits)
         self.x, shares = (x.movedim(axis, -1).to(self.dtype) for x in (logits, target))
-        count = self.x.shape[-1]
+        count = _count(self.x)
         if smoothing / count:
             shares = shares * _number(1 - smoothing, self.dtype) + _number(smoothing / count, self.dtype)
         self.shares = shares if weight is None else shares * weight.to(self.dtype)

@@ -180,7 +180,11 @@ def _options(kind, parameter, reduction):
 
 
 def _loss(x, y, kind, parameter, reduction):
-    return getattr(_native, kind)(x.detach(), y.detach(), **_options(kind, parameter, reduction))
+    x, y = x.detach(), y.detach()
+    if x.is_cuda and reduction != "none":
+        # Other layouts would be copied in memory of Warpfold's own, which is kept.
+        x, y = x.contiguous(), y.contiguous()
+    return getattr(_native, kind)(x, y, **_options(kind, parameter, reduction))
 
 
 def _loss_backward(gradient, x, y, kind, parameter, reduction):
