@@ -41,8 +41,9 @@ pub trait Exponential: Copy {
     fn has_ordinary_log(sum: Self) -> bool;
     /// The same bits as `log` of a node with scale zero, without a branch, so that many are computed at once.
     fn ordinary_log(sum: Self) -> Self;
-    /// The quotient by a number from 1 to 2, of zero or a number far from subnormal ones: without a branch on a GPU.
-    fn over_near(self, divisor: Self) -> Self;
+    /// The quotient of what the rounding of the sum of 1 and an exponential left out, and the sum: the exponential is
+    /// that of an ordinary element that is not positive. Without a branch on a GPU.
+    fn rest_over(self, sum: Self) -> Self;
 }
 
 /// `x - k * c`, where the product is exact, because both words of ln 2 are short. A fused operation has the same bits.
@@ -185,8 +186,8 @@ macro_rules! exponential {
             }
 
             #[inline(always)]
-            fn over_near(self, divisor: $f) -> $f {
-                $over(self, divisor)
+            fn rest_over(self, sum: $f) -> $f {
+                $over(self, sum)
             }
         }
     };

@@ -180,7 +180,7 @@ impl<F: Float> Zip<F, F> for BinaryEntropy {
 }
 
 impl BinaryEntropy {
-    /// The loss, from the exponential of -|x|; a quotient by a number from 1 to 2.
+    /// The loss, from the exponential of -|x|, and by a quotient of what the rounding of 1 and that left out.
     #[inline(always)]
     fn of<F: Float>(x: F, y: F, small: F, over: impl Fn(F, F) -> F) -> F {
         // The greater of x and 0; NaN of NaN.
@@ -200,7 +200,7 @@ impl<F: Float> Loss<F> for BinaryEntropy {
     }
     #[inline(always)]
     fn plain(&self, x: F, y: F) -> F {
-        Self::of(x, y, F::ZERO.sub(x.abs()).ordinary_exp(), F::over_near)
+        Self::of(x, y, F::ZERO.sub(x.abs()).ordinary_exp(), F::rest_over)
     }
     #[inline(always)]
     fn derivative(&self, x: F, y: F) -> F {
