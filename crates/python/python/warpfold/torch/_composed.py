@@ -25,6 +25,13 @@ def _over(x, divisor):
     return x / (divisor if isinstance(divisor, torch.Tensor) else torch.full_like(x, divisor))
 
 
+def divided(x, n):
+    """A tensor over a number, rounded once: on a GPU PyTorch multiplies by the inverse."""
+    if not x.is_cuda:
+        return x / n
+    return _over(x.to(real(x)), n).to(x.dtype)
+
+
 def _sqrt(x):
     """The root, rounded once, also where PyTorch's own is not: on some CPUs."""
     return x.double().sqrt().to(x.dtype) if x.dtype == torch.float32 else x.sqrt()

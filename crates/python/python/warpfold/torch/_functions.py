@@ -3,6 +3,7 @@
 import torch
 
 from . import _at_once, _loss_ops, _norm_ops, _ops
+from ._composed import divided
 
 
 def _checked(name, *tensors, floats=True):
@@ -121,7 +122,7 @@ def _loss(name, kind, input, target, reduction, weight=None, parameter=0.0, by_w
     total = _ops.total(losses, None)
     if reduction == "sum":
         return total
-    return total / (_ops.total(weight, None) if by_weights else losses.numel())
+    return total / _ops.total(weight, None) if by_weights else divided(total, losses.numel())
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
@@ -168,7 +169,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
         raise ValueError(f"smooth_l1_loss does not take a negative beta, this is {beta}")
     if beta == 0:
         return _loss("smooth_l1_loss", "l1", input, target, reduction)
-    return _loss("smooth_l1_loss", "huber", input, target, reduction, parameter=float(beta)) / beta
+    return divided(_loss("smooth_l1_loss", "huber", input, target, reduction, parameter=float(beta)), beta)
 
 
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
@@ -180,7 +181,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     """
     if reduction == "batchmean" and size_average is None and reduce is None:
         total = _loss("kl_div", "kl_div", input, target, "sum", parameter=float(log_target))
-        return total / input.shape[0] if input.dim() else total
+        return divided(total, input.shape[0]) if input.dim() else total
     reduction = _reduction(reduction, size_average, reduce)
     return _loss("kl_div", "kl_div", input, target, reduction, parameter=float(log_target))
 
@@ -209,7 +210,7 @@ def binary_cross_entropy_with_logits(
     if reduction == "none":
         return losses
     total = _ops.total(losses, None)
-    return total if reduction == "sum" else total / losses.numel()
+    return total if reduction == "sum" else divided(total, losses.numel())
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):

@@ -366,7 +366,7 @@ def _huber(x, y, by, delta=1.0):
 
 
 def _smooth(x, y, by, beta=1.0):
-    return _huber(x, y, by, beta) / beta if beta > 0 else NotImplemented
+    return _composed.divided(_huber(x, y, by, beta), beta) if beta > 0 else NotImplemented
 
 
 _of_pairs("mse_loss", _mse)

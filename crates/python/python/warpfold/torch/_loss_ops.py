@@ -134,7 +134,7 @@ def _of_probabilities(gradient, logits, target, weight, dim, smoothing, reductio
     if weight is not None:
         of = of * weight.view([-1 if axis == dim else 1 for axis in range(logits.dim())])
     if reduction == "mean":
-        gradient = gradient / (logits.numel() // logits.shape[dim])
+        gradient = _composed.divided(gradient, logits.numel() // logits.shape[dim])
     return (of * (gradient.unsqueeze(dim) if reduction == "none" else gradient)).to(target.dtype)
 
 
@@ -223,7 +223,7 @@ def _of_targets(gradient, x, y, of_x, kind, parameter, reduction):
     """The gradient of the targets, from that of the elements."""
     if kind in ("mse", "l1", "huber"):
         return -of_x
-    each = gradient / x.numel() if reduction == "mean" else gradient
+    each = _composed.divided(gradient, x.numel()) if reduction == "mean" else gradient
     if kind == "bce_with_logits":
         return -x * each
     if parameter:
