@@ -1,7 +1,6 @@
 //! What an operation on two arrays launches: its work, and how it is queued.
 
 use warpfold_array::{CudaError, Error};
-use warpfold_core::DType;
 use warpfold_kernels::reduce::call::CallAt;
 use warpfold_kernels::rowwise::arrange::ArrangeAt;
 use warpfold_kernels::zip::each::EachAt;
@@ -108,9 +107,8 @@ impl Terms {
         let [terms, results] = self.at.map(|at| workspace + at as u64);
         // SAFETY: the caller's; the workspace has room for the terms, and its lock is held.
         unsafe { self.each.queue(stream, from, terms) }?;
-        let wide = if self.rounded.is_some() { DType::F32 } else { self.reduction.dtype() };
         // SAFETY: the terms that were just queued, in the workspace.
-        let view = unsafe { ArrayView::dense(stream.device().index(), terms, wide, &self.view) }?;
+        let view = unsafe { ArrayView::dense(stream.device().index(), terms, self.reduction.dtype(), &self.view) }?;
         let to = if self.rounded.is_some() { results } else { output };
         // SAFETY: as above; the caller's room, or the workspace's.
         unsafe { self.reduction.run_in(stream, view, to, workspace) }?;
