@@ -41,8 +41,8 @@ pub trait Exponential: Copy {
     fn has_ordinary_log(sum: Self) -> bool;
     /// The same bits as `log` of a node with scale zero, without a branch, so that many are computed at once.
     fn ordinary_log(sum: Self) -> Self;
-    /// The quotient of what the rounding of the sum of 1 and an exponential left out, and the sum: the exponential is
-    /// that of an ordinary element that is not positive. Without a branch on a GPU.
+    /// The quotient of what the rounding of the sum of 1 and a number from 0 to 1 left out, and the sum: without a
+    /// branch on a GPU.
     fn rest_over(self, sum: Self) -> Self;
 }
 

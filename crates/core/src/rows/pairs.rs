@@ -175,20 +175,20 @@ impl<F: Float> Zip<F, F> for BinaryEntropy {
     type Item = F;
     #[inline(always)]
     fn zip(&self, x: F, y: F) -> F {
-        Self::of(x, y, F::ZERO.sub(x.abs()).full_exp(), F::div)
+        Self::of(x, y, F::ZERO.sub(x.abs()).full_exp())
     }
 }
 
 impl BinaryEntropy {
-    /// The loss, from the exponential of -|x|, and by a quotient of what the rounding of 1 and that left out.
+    /// The loss, from the exponential of -|x|.
     #[inline(always)]
-    fn of<F: Float>(x: F, y: F, small: F, over: impl Fn(F, F) -> F) -> F {
+    fn of<F: Float>(x: F, y: F, small: F) -> F {
         // The greater of x and 0; NaN of NaN.
         let most = if x < F::ZERO { F::ZERO } else { x };
         // The logarithm of 1 + small, with what the rounding of that sum left out.
         let sum = F::ONE.add(small);
         let rest = small.sub(sum.sub(F::ONE));
-        let log = F::ordinary_log(sum).add(over(rest, sum));
+        let log = F::ordinary_log(sum).add(rest.rest_over(sum));
         most.sub(x.mul(y)).add(log)
     }
 }
@@ -200,7 +200,7 @@ impl<F: Float> Loss<F> for BinaryEntropy {
     }
     #[inline(always)]
     fn plain(&self, x: F, y: F) -> F {
-        Self::of(x, y, F::ZERO.sub(x.abs()).ordinary_exp(), F::rest_over)
+        Self::of(x, y, F::ZERO.sub(x.abs()).ordinary_exp())
     }
     #[inline(always)]
     fn derivative(&self, x: F, y: F) -> F {

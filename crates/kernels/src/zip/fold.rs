@@ -66,7 +66,7 @@ where
 
 /// The part over two packs, of at most four elements of each at a time: more would need more registers than there are.
 #[inline(always)]
-fn plain<S, X, F>(s: &S, fold: &F, packs: [[u32; 4]; 2], term: impl Fn(X::Value, X::Value) -> F::Part) -> F::Part
+fn by_four<S, X, F>(s: &S, fold: &F, packs: [[u32; 4]; 2], term: impl Fn(X::Value, X::Value) -> F::Part) -> F::Part
 where
     S: Simt,
     X: Source<Value: Float + Node>,
@@ -166,9 +166,9 @@ where
             );
             let part = with_costly!(s, self.kind, term => {
                 if s.branch(s.all(ALL, all_plain::<X>(&term, &own, &other))) {
-                    plain::<S, X, Self>(s, self, packs, |x, y| term.plain(x, y))
+                    by_four::<S, X, Self>(s, self, packs, |x, y| term.plain(x, y))
                 } else {
-                    pack::<S, X, Self>(s, self, packs, None, |x, y| term.zip(x, y))
+                    by_four::<S, X, Self>(s, self, packs, |x, y| term.zip(x, y))
                 }
             });
             parts = next(parts, part);

@@ -120,6 +120,21 @@ impl<'py> GpuArray<'py> {
         Ok(Self { of: x.clone(), device: 0, stream, dtype, shape, strides, torch: false, address, _tensor: None })
     }
 
+    /// Another array of a call, which must be on the same GPU.
+    ///
+    /// # Errors
+    /// TypeError if it is not on a GPU, ValueError if it is on another one.
+    pub fn beside(&self, op: &str, what: &str, other: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let found = Self::of(other)?.ok_or_else(|| {
+            PyTypeError::new_err(format!("{op}: the array is on a GPU, and its {what} is not: move it there, too"))
+        })?;
+        if found.device == self.device {
+            return Ok(found);
+        }
+        let text = format!("{op}: the array is on cuda:{}, its {what} on cuda:{}", self.device, found.device);
+        Err(PyValueError::new_err(text))
+    }
+
     /// The array as kernels read it.
     pub fn view(&self) -> PyResult<ArrayView<'_>> {
         let Self { device, address, dtype, shape, strides, .. } = self;

@@ -46,6 +46,15 @@ pub fn stream(array: &GpuArray<'_>) -> PyResult<Arc<Stream>> {
     Ok(locked(&STREAMS).entry(key).or_insert(stream).clone())
 }
 
+/// Waits for what other libraries have queued on streams of their own for other arrays of a call.
+pub fn wait_for<'a, 'py: 'a>(x: &GpuArray<'py>, others: impl Iterator<Item = &'a GpuArray<'py>>) -> PyResult<()> {
+    for other in others.filter(|other| other.stream != x.stream) {
+        let stream = stream(other)?;
+        pool::detached(x.of.py(), || Ok(stream.synchronize()?))?;
+    }
+    Ok(())
+}
+
 /// A reduction of arrays of one layout.
 pub struct Prepared<'a, 'py> {
     pub op: Op,

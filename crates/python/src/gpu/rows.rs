@@ -72,14 +72,7 @@ impl<'py> GpuRows<'py> {
         for ((found, what), given) in found.iter_mut().zip(OTHERS).zip(others) {
             let is_true = |given: &&Bound<'py, PyAny>| given.cast::<PyBool>().is_ok_and(|given| given.is_true());
             let Some(given) = given.filter(|given| what != "mask" || !is_true(given)) else { continue };
-            let array = GpuArray::of(given)?.ok_or_else(|| {
-                PyTypeError::new_err(format!("{op}: the array is on a GPU, and its {what} is not: move it there, too"))
-            })?;
-            if array.device != x.device {
-                let text = format!("{op}: the array is on cuda:{}, its {what} on cuda:{}", x.device, array.device);
-                return Err(PyValueError::new_err(text));
-            }
-            *found = Some(array);
+            *found = Some(x.beside(op, what, given)?);
         }
         Ok(Some(Self { op, x, others: found, there: None }))
     }
@@ -145,11 +138,7 @@ impl<'py> GpuRows<'py> {
     ) -> PyResult<[Option<Bound<'py, PyAny>>; N]> {
         let (x, py) = (&self.x, self.x.of.py());
         let stream = cache::stream(x)?;
-        for other in self.others.iter().flatten().filter(|other| other.stream != x.stream) {
-            // An array of another library.
-            let stream = cache::stream(other)?;
-            pool::detached(py, || Ok(stream.synchronize()?))?;
-        }
+        cache::wait_for(x, self.others.iter().flatten())?;
         let view = |array: &Option<GpuArray<'py>>| array.as_ref().map(|array| cache::layout(array));
         let key = RowKey {
             op: self.op,

@@ -30,11 +30,7 @@ pub fn pooled<'py>(
     let py = x.of.py();
     let indices = indices.map(|indices| beside(x, indices)).transpose()?;
     let stream = cache::stream(x)?;
-    if let Some(other) = indices.as_ref().filter(|other| other.stream != x.stream) {
-        // An array of another library.
-        let stream = cache::stream(other)?;
-        pool::detached(py, || Ok(stream.synchronize()?))?;
-    }
+    cache::wait_for(x, indices.iter())?;
     let (view, of_indices) = (x.view()?, indices.as_ref().map(GpuArray::view).transpose()?);
     let device = x.device;
     let pooled = pool::detached(py, || plan(&cuda::shared(device)?, &view, of_indices.as_ref()))?;

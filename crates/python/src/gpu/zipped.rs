@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use warpfold::Error;
 use warpfold::cuda::rows::{Pairs, Zipped};
@@ -33,18 +32,8 @@ impl<'py> GpuPairs<'py> {
         gradient: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Option<Self>> {
         let Some(x) = GpuArray::of(x)? else { return Ok(None) };
-        let beside = |what: &str, array: &Bound<'py, PyAny>| {
-            let found = GpuArray::of(array)?.ok_or_else(|| {
-                PyTypeError::new_err(format!("{op}: the array is on a GPU, and its {what} is not: move it there, too"))
-            })?;
-            if found.device != x.device {
-                let text = format!("{op}: the array is on cuda:{}, its {what} on cuda:{}", x.device, found.device);
-                return Err(PyValueError::new_err(text));
-            }
-            Ok(found)
-        };
-        let y = beside("second array", y)?;
-        let gradient = gradient.map(|gradient| beside("gradient", gradient)).transpose()?;
+        let y = x.beside(op, "second array", y)?;
+        let gradient = gradient.map(|gradient| x.beside(op, "gradient", gradient)).transpose()?;
         Ok(Some(Self { op, x, y, gradient }))
     }
 
@@ -62,11 +51,7 @@ impl<'py> GpuPairs<'py> {
         let (x, py) = (&self.x, self.x.of.py());
         let stream = cache::stream(x)?;
         let others = || [Some(&self.y), self.gradient.as_ref()].into_iter().flatten();
-        for other in others().filter(|other| other.stream != x.stream) {
-            // An array of another library.
-            let stream = cache::stream(other)?;
-            pool::detached(py, || Ok(stream.synchronize()?))?;
-        }
+        cache::wait_for(x, others())?;
         let key = ZipKey {
             op: self.op,
             device: x.device,

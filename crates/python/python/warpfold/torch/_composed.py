@@ -58,27 +58,28 @@ def _divisor(target, ignore_index, weight, dtype):
     return _native.sum(torch.where(taken, weight.to(dtype)[classes], 0))
 
 
-def _count(rows):
-    """The number of classes of rows."""
-    if not rows.shape[-1]:
-        raise ValueError(f"cross_entropy: there are no classes in logits of which rows have shape {tuple(rows.shape)}")
-    return rows.shape[-1]
+def _checked(logits, target, expected, axis, smoothing, weight):
+    """The number of classes of a call whose arguments fit."""
+    count = logits.shape[axis]
+    if not 0 <= smoothing <= 1:
+        raise ValueError(f"label_smoothing must be between 0 and 1, not {smoothing}")
+    if target.shape != expected:
+        raise ValueError(f"the targets have shape {tuple(target.shape)}, and must have {tuple(expected)}")
+    if weight is not None and weight.shape != (count,):
+        raise ValueError(f"the weights of {count} classes have shape {tuple(weight.shape)}")
+    if not count:
+        raise ValueError(f"cross_entropy: logits of shape {tuple(logits.shape)} have no classes along axis {axis}")
+    return count
 
 
 class _Classes:
     """What the loss and its gradient share with label smoothing, of rows along the last axis."""
 
     def __init__(self, logits, target, axis, ignore_index, smoothing, weight, reduction):
-        if not 0 <= smoothing <= 1:
-            raise ValueError(f"label_smoothing must be between 0 and 1, not {smoothing}")
         expected = logits.shape[: axis % logits.dim()] + logits.shape[axis % logits.dim() + 1 :]
-        if target.shape != expected:
-            raise ValueError(f"the targets have shape {tuple(target.shape)}, and must have {tuple(expected)}")
-        if weight is not None and weight.shape != logits.shape[axis : axis + 1 or None]:
-            raise ValueError(f"the weights of {logits.shape[axis]} classes have shape {tuple(weight.shape)}")
+        count = _checked(logits, target, expected, axis, smoothing, weight)
         self.dtype = real(logits)
         self.x = logits.movedim(axis, -1).to(self.dtype)
-        count = _count(self.x)
         self.taken = target != ignore_index
         self.wrong = self.taken & ((target < 0) | (target >= count))
         self.classes = torch.where(self.taken & ~self.wrong, target, 0).long().unsqueeze(-1)
@@ -170,15 +171,9 @@ class _Shares:
     """What the loss and its gradient share, of rows along the last axis."""
 
     def __init__(self, logits, target, axis, smoothing, weight, reduction):
-        if not 0 <= smoothing <= 1:
-            raise ValueError(f"label_smoothing must be between 0 and 1, not {smoothing}")
-        if target.shape != logits.shape:
-            raise ValueError(f"the targets have shape {tuple(target.shape)}, and must have {tuple(logits.shape)}")
-        if weight is not None and weight.shape != logits.shape[axis : axis + 1 or None]:
-            raise ValueError(f"the weights of {logits.shape[axis]} classes have shape {tuple(weight.shape)}")
+        count = _checked(logits, target, logits.shape, axis, smoothing, weight)
         self.dtype = real(logits)
         self.x, shares = (x.movedim(axis, -1).to(self.dtype) for x in (logits, target))
-        count = _count(self.x)
         if smoothing / count:
             shares = shares * _number(1 - smoothing, self.dtype) + _number(smoothing / count, self.dtype)
         self.shares = shares if weight is None else shares * weight.to(self.dtype)
