@@ -83,6 +83,26 @@ fn few_columns_of_many_units_have_the_bits_of_the_cpu_side_by_side() {
 }
 
 #[test]
+fn columns_a_few_steps_apart_have_the_bits_of_the_cpu() {
+    let (on, mut seed, mut wrong, mut side_by_side) = (Emulated::new(), 17, Vec::new(), 0);
+    let all = OPS.iter().flat_map(|op| DType::ALL.iter().map(move |dtype| (*op, *dtype)));
+    for (i, (op, dtype)) in all.enumerate() {
+        let mut pick = |n: usize| random(&mut seed) as usize % n;
+        let axis = |len, gap, reduced| Axis { len, gap, reversed: false, broadcast: false, reduced };
+        let mut axes = vec![axis(2 + pick(40), pick(3), true), axis(2 + pick(300), 1 + pick(3), false)];
+        axes.insert(0, axis(1 + pick(5), 0, false));
+        let choices = Choices { specials: pick(2) == 0, ord: pick(3) as u8, ..Choices::default() };
+        let case = Case { op, dtype, axes, turn: 0, offset: pick(3), options: choices, seed: i as u64 };
+        match check(&on, &case) {
+            Ok(entries) => side_by_side += !entries.contains("apart_") as usize,
+            Err(why) => wrong.push(format!("{case:?}\n{}", brief(&why))),
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong: {}", wrong.len(), wrong[..wrong.len().min(6)].join("\n\n"));
+    assert!(side_by_side > OPS.len() * DType::ALL.len() / 3, "{side_by_side}");
+}
+
+#[test]
 fn columns_of_small_elements_have_the_bits_of_the_cpu_wherever_rows_begin() {
     let (on, count) = (Emulated::new(), cases(280));
     let (mut seed, mut wrong, mut of) = (5, Vec::new(), BTreeMap::<String, u32>::new());

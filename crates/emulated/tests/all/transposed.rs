@@ -87,6 +87,29 @@ fn tiles_have_the_bits_of_the_cpu_and_no_fault() {
 }
 
 #[test]
+fn columns_of_few_rows_that_begin_with_lines_have_the_bits_of_the_cpu_and_no_fault() {
+    const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
+    const OPS: [Op; 5] = [Op::Sum, Op::Var, Op::LogSumExp, Op::Norm, Op::Mean];
+    let (on, mut seed) = (Emulated::new(), 5);
+    let axis = |len, reduced| Axis { len, gap: 0, reversed: false, broadcast: false, reduced };
+    let mut case = |op, dtype| {
+        // The last tile has fewer columns, or windows that are not whole.
+        let (rows, columns) = (2 << pick(3, &mut seed), 4096 + 16 * pick(500, &mut seed));
+        let mut axes = vec![axis(columns, true), axis(rows, true)];
+        if pick(3, &mut seed) == 0 {
+            axes.push(axis(2, false));
+        }
+        let options = Choices { specials: pick(3, &mut seed) == 0, ..Choices::default() };
+        Case { op, dtype, axes, turn: BACKWARDS, offset: 0, options, seed: pick(1 << 30, &mut seed) as u64 }
+    };
+    let all: Vec<Case> =
+        OPS.iter().flat_map(|op| FLOATS.iter().map(|dtype| (*op, *dtype))).map(|(o, d)| case(o, d)).collect();
+    let count = all.len() as u32;
+    let ran = check_all(&on, all.into_iter());
+    assert!(ran["tiled"] > count / 2, "{ran:?}");
+}
+
+#[test]
 fn equal_steps_and_many_kept_axes_have_the_bits_of_the_cpu_and_no_fault() {
     // Shape, steps in elements, and reduced axes: windows over one axis, the same downwards, copies of one element, and
     // more kept axes than a launch has.

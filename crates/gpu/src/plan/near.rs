@@ -1,7 +1,8 @@
-//! Elements that share lines of memory.
+//! Elements that share lines of memory, or banks of shared memory.
 
 use warpfold_array::problem::{Dim, Problem};
 
+use super::choose::Fold;
 use super::policy::{BESIDE_BYTES, NESTED_BYTES};
 
 /// Elements from one to the next, up to which they are read where they lie. Not measured.
@@ -19,10 +20,11 @@ pub(super) fn is_stepped(step: isize, size: usize) -> bool {
 
 /// Whether elements of 4 bytes and more that follow one another have those of other reduced axes between them. On an
 /// H200, sum f32 (3,22369621) in Fortran order took 217 us by tiles, and 389 by stretches; but bf16 (4,33554432) 217
-/// and 119.
-pub(super) fn is_between(Problem { kept, reduced, size, .. }: &Problem) -> bool {
+/// and 119. Logarithms of sums of 2 bytes have no stretches: bf16 (2,67108864) took an H100 1076 us where elements lie.
+pub(super) fn is_between(fold: &Fold, Problem { kept, reduced, size, .. }: &Problem) -> bool {
     let is_read = kept.iter().chain(reduced).all(|axis| axis.x != 0);
-    is_read && reduced.len() > 1 && *size >= 4 && reduced.last().is_some_and(|run| is_stepped(run.x, *size))
+    let is_tiled = *size >= 4 || fold.name.starts_with("logsumexp");
+    is_read && reduced.len() > 1 && is_tiled && reduced.last().is_some_and(|run| is_stepped(run.x, *size))
 }
 
 /// Whether outputs have short runs of their few elements in turn, so that none has a sector to itself.
@@ -33,4 +35,16 @@ pub(super) fn is_nested(Problem { kept, reduced, size, count, .. }: &Problem) ->
     few && run.is_some_and(|(run, far)| {
         kept.last().is_some_and(|axis| short(axis) && axis.x > run.x && far.iter().all(|far| far.x > axis.x))
     })
+}
+
+/// How many of the lanes that read at once want different words of one of so many banks.
+pub(super) fn conflicts(words: impl Iterator<Item = usize>, banks: usize) -> usize {
+    let mut found = vec![Vec::new(); banks];
+    for word in words {
+        let bank: &mut Vec<usize> = &mut found[word % banks];
+        if !bank.contains(&word) {
+            bank.push(word);
+        }
+    }
+    found.iter().map(Vec::len).max().unwrap_or(0)
 }

@@ -57,6 +57,8 @@ pub(super) struct Planner<'a> {
     pub(super) aligned: bool,
     /// Places of a row's parts and elements of each, if columns are parts of rows.
     pub(super) parts: Option<(u64, u64)>,
+    /// Columns from output to output, if there are some between them.
+    pub(super) skip: u64,
 }
 
 impl<'a> Planner<'a> {
@@ -68,7 +70,7 @@ impl<'a> Planner<'a> {
     /// Of a fold that is told this.
     pub(super) fn of(fold: Fold, recipe: Recipe, problem: &'a Problem, limits: &Limits) -> Self {
         let processors = limits.multiprocessors as u64;
-        Self { fold, recipe, problem, processors, pair: 1, words: 0, aligned: false, parts: None }
+        Self { fold, recipe, problem, processors, pair: 1, words: 0, aligned: false, parts: None, skip: 0 }
     }
 
     /// Elements of 16 bytes.
@@ -152,12 +154,13 @@ impl<'a> Planner<'a> {
         }
         let (&columns, outer) = kept.split_last().unwrap_or((&one, &[]));
         if outer.len() > KEPT {
-            None
-        } else if far.is_empty() && columns.x == size {
-            self.columns(outer, columns, run)
-        } else {
-            self.apart(outer, columns, reduced)
+            return None;
         }
+        if far.is_empty() && columns.x == size {
+            return self.columns(outer, columns, run);
+        }
+        let stepped = if far.is_empty() { self.stepped(outer, columns, run) } else { None };
+        stepped.or_else(|| self.apart(outer, columns, reduced))
     }
 
     /// Elements of an output in tiles. Where blocks share rows, neighbouring blocks take different ones if they are

@@ -77,11 +77,18 @@ pub const STAGED_TURNS: u64 = 2;
 pub const UNIT_ROWS: [u64; 2] = [8, 40];
 /// Bytes of a unit up to which they do: above, warps have enough in one. Not measured against other values.
 pub const UNIT_BYTES: u64 = 16 << 10;
-/// What it costs a warp to take a pack of each lane, to exchange parts, and to find and write an output, relative to
-/// each other: the order of the instructions of sums. Not measured.
-pub const STAGED_COSTS: [usize; 3] = [50, 20, 60];
-/// What a full tile of stretches costs before its elements do, of the time to read it. Not measured.
-pub const STRETCH_TILE: f64 = 0.5;
+/// What it costs a warp to take a pack of each lane, to exchange parts, both of one word, to find and write an output,
+/// and to find and copy a tile: instructions, of the order that a profiler counts (mean f16 (14913080,9) along axis 0
+/// on an H100: 60 to 75 for a pack, 700 for a tile; variances have 180 for a pack, and three words).
+pub const STAGED_COSTS: [usize; 4] = [60, 20, 90, 600];
+/// What a word of a part costs that another launch reads again, in the same unit: by a profiler, 24 to 70 instructions
+/// of one lane, and that launch waits for memory, too.
+pub const STRETCH_PART: usize = 3;
+/// Numbers of whole rounds of a warp's lanes for which tiles are considered, beside all outputs that fit. Not measured
+/// against other values.
+pub const TILE_ROUNDS: usize = 4;
+/// Lanes that want different words of one bank, up to which gaps between lines cost more than they save. Not measured.
+pub const STAGED_BANKS: usize = 3;
 /// Packs of an output up to which lanes that share it read them word by word: each eight are one more lane that meets
 /// the same bank. Not measured against other values.
 pub const STAGED_FLAT: usize = 16;
@@ -127,6 +134,8 @@ pub const TILED_BYTES: usize = 16 << 10;
 pub const TILED_ROWS: usize = 128;
 /// Bytes side by side in memory that a tile reads of a row: a line. Not measured against other values.
 pub const TILED_STRETCH: usize = 128;
+/// What an element of a tile costs besides its read, in reads without conflicts: some instructions. Not measured.
+pub const TILED_WINDOW: usize = 3;
 /// Bytes from column to column of a tile, at most. Not measured.
 pub const TILED_GROUP: usize = 64;
 /// Bytes that memory writes at once.

@@ -99,7 +99,7 @@ impl GpuPlan {
             if plan.is_none() && is_scattered {
                 plan = subtrees(&asked, problem, limits);
             }
-            if plan.is_none() && is_between(problem) && !is_small(problem, limits) {
+            if plan.is_none() && is_between(&fold, problem) && !is_small(problem, limits) {
                 plan = tiled(&asked, problem, limits);
             }
             plan = plan.or_else(|| stepped(&asked, problem, limits));

@@ -11,10 +11,14 @@ use warpfold_kernels::reduce::shape::staged::{APART, FLAT, LINED, NESTED, ODD, S
 use warpfold_kernels::reduce::table::KEPT;
 
 use super::Launch;
-use super::near::{is_nested, is_stepped};
+use super::near::{conflicts, is_nested, is_stepped};
 use super::planner::Planner;
-use super::policy::{SPREAD, STAGED_COSTS, STAGED_FLAT, STAGED_GAP, STAGED_TURNS, STRETCH_TILE, TURN_SHARE, WARPS};
+use super::policy::{
+    SPREAD, STAGED_BANKS, STAGED_COSTS, STAGED_FLAT, STAGED_GAP, STAGED_TURNS, STRETCH_PART, TILE_ROUNDS, TURN_SHARE,
+    WARPS,
+};
 use warpfold_array::problem::{Dim, Problem};
+use warpfold_kernels::reduce::facts::Facts;
 
 /// Bytes that fit a warp's lines wherever they begin.
 const FIT: usize = 16 * LINES as usize - 15;
@@ -165,7 +169,7 @@ impl Planner<'_> {
         let (outer, along, columns, [far, run]) = self.turning()?;
         let ways = SUBTREES.map(|bits| 1usize << bits).filter(|len| *len < count);
         let ways = ways.filter_map(|len| Some((len, Units::turned(along, columns, [far, run], len, size)?)));
-        let cost = |len: usize, units: &Units| self.stretch(len, len * units.fit.min(along.len) * columns.len * size);
+        let cost = |len: usize, units: &Units| self.stretch(len, units, run);
         let (len, mut units) = ways.min_by(|a, b| cost(a.0, &a.1).total_cmp(&cost(b.0, &b.1)))?;
         let parts = count.div_ceil(len) as u64;
         let of_row = |axis: &Dim| Dim { out: axis.out * room(parts) as isize, ..*axis };
@@ -229,7 +233,7 @@ impl Planner<'_> {
             let in_order = !(is_row && self.fold.facts.ordered) || run.len.is_multiple_of(len);
             (units.lines.is_none() && len < run.len && in_order).then_some((len, units))
         });
-        let cost = |len: usize, units: &Units| self.stretch(len, len * units.fit.min(units.along.len) * run.x as usize);
+        let cost = |len: usize, units: &Units| self.stretch(len, units, run);
         let (len, mut units) = ways.min_by(|a, b| cost(a.0, &a.1).total_cmp(&cost(b.0, &b.1)))?;
         let each = units.along.len;
         let parts = (each * if is_row { columns.len } else { 1 }) as u64;
@@ -240,11 +244,35 @@ impl Planner<'_> {
         Some((self.units(&outer, units, Dim { len, ..run }, [run.len, beyond]), parts))
     }
 
-    /// What a byte costs in stretches of so many elements of a row, of which a tile has so many bytes: a tile costs as
-    /// much if it is not full, and parts are written and read.
-    fn stretch(&self, len: usize, bytes: usize) -> f64 {
-        let parts = 2 * 4 * self.fold.facts.words;
-        STRETCH_TILE * (16 * LINES) as f64 / bytes as f64 + parts as f64 / (len * self.problem.size) as f64
+    /// What an element costs in stretches of so many of a row's elements: its parts are written and read.
+    fn stretch(&self, len: usize, units: &Units, run: Dim) -> f64 {
+        let Sharing { width, per, twins } = self.sharing(units, Dim { len, ..run });
+        let shared = Shared::of(len.div_ceil(per), &self.fold.facts, units, width, usize::MAX);
+        let part = (STRETCH_PART * self.fold.facts.words * if twins { 2 } else { 1 }) as f64;
+        (shared.cost + part) / (len * if twins { 2 } else { 1 }) as f64
+    }
+
+    /// Whether pairs of outputs are staged without gaps: if hardly more lanes want different words of one bank so.
+    fn is_flat(&self, shared: &Shared, units: &Units, run: Dim, width: usize) -> bool {
+        let [flat, gaps] = [false, true].map(|gaps| {
+            let words = (0..32).map(|lane| {
+                let (number, own) = (lane / shared.abreast(), lane % shared.abreast());
+                let first = own / width * units.along.x.unsigned_abs() + own % width * 4;
+                let at = first + number * shared.packs * 4 * run.x.unsigned_abs();
+                (at + if gaps { at >> 7 << 4 } else { 0 }) / 4
+            });
+            conflicts(words, 32)
+        });
+        flat <= gaps.max(STAGED_BANKS)
+    }
+
+    /// How outputs of so many elements are taken.
+    fn sharing(&self, units: &Units, run: Dim) -> Sharing {
+        let (columns, size) = (units.columns, self.problem.size as isize);
+        let twins = self.fold.facts.twins && run.x != size && columns.len > 1;
+        let twins = twins && columns.x == size && run.len > FEW as usize;
+        let (width, per) = if twins { (columns.len.div_ceil(2), 4) } else { (columns.len, self.per() as usize) };
+        Sharing { width, per, twins }
     }
 
     /// The launch for units outside which there are `outer` axes, and which are stretches of rows of `row` elements,
@@ -255,10 +283,9 @@ impl Planner<'_> {
         let stretches = if units.turns.is_some() { row.div_ceil(run.len).max(1) as u64 } else { 1 };
         let wanted = (outputs.total * along.len as u64 * stretches / (self.processors * SPREAD)) as usize;
         let dense = run.x == self.problem.size as isize;
-        let twins = self.fold.facts.twins && !dense && columns.len > 1;
-        let twins = twins && columns.x == self.problem.size as isize && run.len > FEW as usize;
-        let (width, per) = if twins { (columns.len.div_ceil(2), 4) } else { (columns.len, self.per() as usize) };
-        let shared = Shared::of(run.len.div_ceil(per), self.fold.facts.ordered, &units, width, wanted);
+        let Sharing { width, per, twins } = self.sharing(&units, run);
+        let shared = Shared::of(run.len.div_ceil(per), &self.fold.facts, &units, width, wanted);
+        let turned = units.turns.is_some();
         let tiles = along.len.div_ceil(shared.per_tile) as u64;
         // Lanes that share an output are a power of two of words apart.
         let near = shared.lanes == 1 || shared.lanes * shared.packs <= STAGED_FLAT;
@@ -296,9 +323,9 @@ impl Planner<'_> {
             bytes: bytes as u32,
             layout: [
                 (lines.is_some(), APART),
-                (flat, FLAT),
+                (flat || twins && !turned && self.is_flat(&shared, &units, run, width), FLAT),
                 (lined, LINED),
-                (units.turns.is_some(), TURNED),
+                (turned, TURNED),
                 (units.turns.is_some_and(|turns| turns.nested), NESTED),
                 (whole, WHOLE),
                 (twins, TWINS),
@@ -327,6 +354,16 @@ fn is_whole(bytes: usize, outputs: usize) -> bool {
     bytes.is_power_of_two() && bytes <= 16 && outputs.is_multiple_of(16 / bytes)
 }
 
+/// How a lane takes outputs.
+struct Sharing {
+    /// Outputs of a unit, or pairs of them.
+    width: usize,
+    /// Elements of a pack, for one output.
+    per: usize,
+    /// Whether outputs are taken in pairs.
+    twins: bool,
+}
+
 /// How lanes share the outputs of a tile.
 struct Shared {
     /// Lanes to an output.
@@ -335,6 +372,8 @@ struct Shared {
     packs: usize,
     /// Units of a tile.
     per_tile: usize,
+    /// What an output costs: the unit is that of [`STAGED_COSTS`].
+    cost: f64,
 }
 
 impl Shared {
@@ -345,27 +384,33 @@ impl Shared {
 
     /// The cheapest way for outputs of `packs` packs each, or pairs of outputs, `width` of a unit, of tiles of `wanted`
     /// units or fewer; of at least as many as give each lane an output.
-    fn of(packs: usize, ordered: bool, units: &Units, width: usize, wanted: usize) -> Self {
-        let way = |most: usize| {
+    fn of(packs: usize, facts: &Facts, units: &Units, width: usize, wanted: usize) -> Self {
+        let [pack, exchange, output, tile] = STAGED_COSTS;
+        let [pack, exchange] = [pack, exchange].map(|cost| cost * facts.words);
+        let lanes = (1..=32).filter_map(|most| {
             // Stretches of several lanes are whole subtrees.
             let each = packs.div_ceil(most);
-            let each = if most > 1 && ordered { each.next_power_of_two() } else { each };
+            let each = if most > 1 && facts.ordered { each.next_power_of_two() } else { each };
             // No more lanes than have something of an output.
             let lanes = packs.div_ceil(each);
-            let most = if lanes == 1 { ALONE } else { PACKS };
-            let mut way = Self { lanes, packs: each, per_tile: 0 };
-            let least = way.abreast().div_ceil(width);
-            let per_tile = units.fit.min(wanted.max(least));
-            way.per_tile = if per_tile > least { per_tile - per_tile % least } else { per_tile };
-            let outputs = way.per_tile * width;
-            let [pack, exchange, output] = STAGED_COSTS;
+            (each <= if lanes == 1 { ALONE } else { PACKS } as usize).then_some((lanes, each))
+        });
+        let ways = lanes.flat_map(|(lanes, each)| {
+            let abreast = 32 / lanes;
+            let most = units.fit.min(units.along.len).min(wanted.max(abreast.div_ceil(width)));
             let levels = lanes.next_power_of_two().ilog2() as usize;
-            let cost = outputs.div_ceil(way.abreast()) * (pack * each + exchange * levels + output);
-            (each <= most as usize).then_some((cost as f64 / outputs as f64, way))
-        };
-        let ways = (1..=32).filter_map(way);
-        let (_, best) = ways.min_by(|a, b| a.0.total_cmp(&b.0)).expect("32 lanes have room for all packs of a tile");
-        best
+            // All that fits, or whole rounds of the lanes.
+            let rounds = (most * width).div_ceil(abreast);
+            let whole = (rounds.saturating_sub(TILE_ROUNDS)..=rounds).map(move |rounds| rounds * abreast / width);
+            [most].into_iter().chain(whole).filter(move |&per_tile| (1..=most).contains(&per_tile)).map(
+                move |per_tile| {
+                    let outputs = per_tile * width;
+                    let all = tile + outputs.div_ceil(abreast) * (pack * each + exchange * levels + output);
+                    Self { lanes, packs: each, per_tile, cost: all as f64 / outputs as f64 }
+                },
+            )
+        });
+        ways.min_by(|a, b| a.cost.total_cmp(&b.cost)).expect("32 lanes have room for all packs of a tile")
     }
 }
 

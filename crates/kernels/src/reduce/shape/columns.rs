@@ -33,8 +33,10 @@ params! {
         pub x: i64,
         /// Bytes from column to column in the mask.
         pub mask: i64,
-        /// Elements from column to column in the output.
+        /// Elements from output to output.
         pub out: i64,
+        /// Columns from output to output; what is between them is read, and not written. None if each is one.
+        pub skip: Divisor,
         /// Rows in this launch.
         pub rows: u64,
         /// Panels side by side.
@@ -64,14 +66,18 @@ params! {
         /// Blocks to a panel in all launches.
         pub all: u32,
         /// Whether a warp has all rows of its columns, and results are as narrow as elements, and side by side: then
-        /// lanes write them, several at once.
+        /// lanes write them, several at once, or with [`ALONE`] one by one.
         pub narrow: u32,
-        /// The same of neighbouring lanes with neighbouring columns: then these write their results one by one.
+        /// Whether lanes write the results of all of their columns one by one: of neighbouring ones to neighbouring
+        /// lanes, or with [`ALONE`] of those that they read at once.
         pub dealt: u32,
         /// How rows follow one another.
         pub reduced: R,
     }
 }
+
+/// Lanes write results one by one, each of the columns that it reads at once.
+pub const ALONE: u32 = 2;
 
 /// See the module. `SLOTS` words of shared memory hold a part for each column of each of 8 warps, and before
 /// that each thread's own subtrees.
@@ -108,7 +114,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         let (block, across) = divide(number as u64, (sets + per_block - 1) >> per_block.trailing_zeros());
         (block, across * per_block)
     };
-    let dealt = P::DEALS && shape.dealt != 0;
+    let dealt = P::DEALS && shape.dealt == 1;
     let at_once = P::at_once(&shape.reduced, call.at.input) && !dealt;
     let in_units = P::UNITS && shape.of_unit.by > 0;
     let together = at_once || P::TOGETHER || in_units;
@@ -182,13 +188,14 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         let (_, set) = place(s.opaque(s.block_x()), shape.outputs.total * panels, warps);
         let here = locate(set + s.opaque(s.warp()) as u64, panels, s.opaque(s.lane()));
         let mut left = 0;
+        let alone = shape.narrow == ALONE;
         if here.has_columns && here.live {
-            let units = if in_units { (shape.unit.len - 1 - here.unit) * shape.width } else { 0 };
+            let units = if in_units && !alone { (shape.unit.len - 1 - here.unit) * shape.width } else { 0 };
             left = units + shape.width - here.column;
         }
         let first = here.at.out + (here.unit * shape.width + here.column) as i64;
         let to = |i: i64| call.at.output.wrapping_add(((first + i) * size as i64) as u64);
-        if s.branch(together) {
+        if s.branch(together && !alone) {
             return write(s, to(0), results, size, left.min(2 * C as u64) as u32);
         }
         let mut j = 0;
@@ -205,13 +212,15 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         let panels = s.anew(shape.panels as u32) as u64;
         let (_, set) = place(s.opaque(s.block_x()), shape.outputs.total * panels, s.anew(s.block_dim_x() / 32) as u64);
         let here = locate(set + s.opaque(s.warp()) as u64, panels, s.opaque(s.lane()));
+        let first = here.at.out + here.unit as i64 * shape.unit.out;
         let (mut found, mut column, mut j, all) = (found, here.column, 0, s.opaque(C as u32));
         while s.again(j < all) {
-            if s.branch(here.live && column < shape.width) {
-                f.finish(s, &call.recipe, found[0], call.out(here.at.out + column as i64 * shape.out));
+            let (out, is_output) = shape.output(s, column);
+            if s.branch(here.live && here.has_columns && column < shape.width && is_output) {
+                f.finish(s, &call.recipe, found[0], call.out(first + out));
             }
             found = next(found, found[0]);
-            column += shape.lanes as u64;
+            column += if dealt { shape.lanes as u64 } else { 1 };
             j += 1;
         }
         return;
@@ -331,9 +340,10 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
             column = column * C as u64 + place % C as u64;
         }
         let there = column < shape.width && (!in_units || unit < shape.unit.len);
-        if s.branch(is_set && there) {
+        let (out, is_output) = shape.output(s, column);
+        if s.branch(is_set && there && is_output) {
             let part = get(s, slots, all_slots, group * per_panel * wide + place, f.nothing());
-            let out = results + column as i64 * shape.out + unit as i64 * shape.unit.out;
+            let out = results + out + unit as i64 * shape.unit.out;
             if s.branch(shape.parts.by > 0) {
                 let (_, number) = shape.parts.divide(out as u64);
                 publish(s, call.partials(), out as usize, f.moved(part, number * shape.under));
@@ -342,6 +352,15 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
             }
         }
         c += step;
+    }
+}
+
+impl<R, const K: usize> Columns<K, R> {
+    /// Where the result of a column is, from that of the first, and whether it has one.
+    #[inline(always)]
+    fn output<S: Simt>(&self, s: &S, column: u64) -> (i64, bool) {
+        let (number, between) = if s.branch(self.skip.by > 0) { self.skip.divide(column) } else { (column, 0) };
+        (number as i64 * self.out, between == 0)
     }
 }
 

@@ -242,10 +242,10 @@ impl Stage {
         words
     }
 
-    /// The 4 bytes at byte `at`, a multiple of 2, or of 4 if it is `even`.
+    /// The 4 bytes at byte `at`, a multiple of 2, or of 4 if it is `even`, of lines with gaps or `flat`.
     #[inline(always)]
-    pub fn twins<S: Simt>(&self, s: &S, at: u32, even: bool) -> u32 {
-        let words = self.0.cast::<u8>().offset((at & !3) + (at >> 7 << 4)).cast::<u32>();
+    pub fn twins<S: Simt>(&self, s: &S, at: u32, even: bool, flat: bool) -> u32 {
+        let words = self.0.cast::<u8>().offset((at & !3) + if flat { 0 } else { at >> 7 << 4 }).cast::<u32>();
         let word = s.get(words, 0);
         if s.branch(even) { word } else { s.funnel(word, s.get(words, 1), 8 * (at & 2)) }
     }

@@ -87,8 +87,8 @@ impl<const K: usize> Staged<K> {
 
 /// Units are staged one by one, and not with what is between them.
 pub const APART: u32 = 1;
-/// Lines are staged without gaps, and lanes read packs word by word: units are dense and do not begin with lines. Not
-/// where elements are not ordinary.
+/// Lines are staged without gaps, and lanes read packs word by word: units are dense and do not begin with lines, or
+/// pairs meet no more of others in a bank so. Not where elements are not ordinary.
 pub const FLAT: u32 = 2;
 /// Lanes that share an output take lines as they lie: units are dense and in any order.
 pub const LINED: u32 = 4;
@@ -214,15 +214,14 @@ pub fn kernel<S: Simt, W: Walk, const K: usize>(s: &S, call: &Call<Staged<K>>) {
             let source = tile.source(call, turned);
             let (walk, lines, ordinary) = walk.ready(s, source.read::<S, W::Bits>(s));
             let ordinary = s.all(ALL, ordinary);
-            let whole = shape.row == 0 && !turned;
-            let few = W::HAS_FEW && shape.len <= FEW && shape.lanes == 1 && whole;
-            let lined = tile.lined::<W::Bits, K>(shape);
+            let few = W::HAS_FEW && shape.len <= FEW && shape.lanes == 1 && shape.row == 0;
+            let lined = !turned && tile.lined::<W::Bits, K>(shape);
             let flat = if few { !lined } else { shape.layout & FLAT != 0 && ordinary };
             let twins = W::TWINS && shape.layout & TWINS != 0;
-            stage.keep(s, lines, source.count(), flat, twins);
+            stage.keep(s, lines, source.count(), flat, twins && !flat);
             s.warp_barrier(ALL);
             if W::TWINS && s.branch(twins) {
-                tile.twins(s, &walk, call, stage);
+                tile.twins(s, &walk, call, stage, flat);
             } else if s.branch(few) {
                 short(s, &walk, call, &tile, stage, [ordinary, lined]);
             } else {
@@ -268,7 +267,7 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
             let bytes = if there { [base & 15, len * W::Bits::SIZE] } else { [0; 2] };
             let read = |q, shift| stage.pack::<S, W::Bits>(s, (base >> 4) + q, shift);
             walk.lines(s, bytes, team, read)
-        } else if s.branch(flat) {
+        } else if s.branch(flat && dense) {
             let own = base + mine * W::Bits::SIZE;
             walk.walk(s, stretch, true, |k, _| stage.flat_pack::<S, W::Bits>(s, own + 16 * k))
         } else {
@@ -329,6 +328,14 @@ fn short<S: Simt, W: Walk, const K: usize>(
                     i += 1;
                 }
                 k += W::PER;
+            }
+        } else if W::TURNS && s.branch(shape.layout & TURNED != 0) {
+            // So much code is kept short: elements come in at the end, until the first is the first.
+            let (mut k, all) = (0, s.opaque(FEW));
+            while s.again(k < all) {
+                let (turn, inside) = shape.run.divide_small(k.min(len - 1));
+                e = next(e, stage.flat(s, tile.place(shape, base, turn, inside)));
+                k += 1;
             }
         } else {
             let mut k = 0;

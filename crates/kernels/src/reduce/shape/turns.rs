@@ -25,7 +25,7 @@ impl Tile {
 
     /// Where element `inside` of turn `turn` is in shared memory, of an output whose first turn begins at `base`.
     #[inline(always)]
-    fn place<const K: usize>(&self, shape: &Staged<K>, base: u32, turn: u32, inside: u32) -> u32 {
+    pub(super) fn place<const K: usize>(&self, shape: &Staged<K>, base: u32, turn: u32, inside: u32) -> u32 {
         if shape.layout & NESTED != 0 {
             return base + turn * shape.far as u32 + inside * shape.near;
         }
@@ -53,14 +53,14 @@ impl Tile {
         if s.branch(inside + 4 <= shape.run.by as u32 && from + 4 <= len) {
             return warpfold_simt::array::from_fn(
                 #[inline(always)]
-                |i| stage.twins(s, at + i as u32 * shape.near, even),
+                |i| stage.twins(s, at + i as u32 * shape.near, even, false),
             );
         }
         // Rarely needed, so it is kept short.
         let (mut words, mut i, all) = ([0; 4], 0, s.opaque(4));
         while s.again(i < all) {
             let (turn, inside) = shape.run.divide_small((from + i).min(len - 1));
-            words = next(words, stage.twins(s, self.place(shape, base, turn, inside), even));
+            words = next(words, stage.twins(s, self.place(shape, base, turn, inside), even, false));
             i += 1;
         }
         words

@@ -22,6 +22,7 @@ impl Tile {
         walk: &W,
         call: &Call<Staged<K>>,
         stage: Stage,
+        flat: bool,
     ) {
         let shape = &call.shape;
         let (pairs, per, near) = (shape.width.by as u32, u32::PER, shape.near);
@@ -43,16 +44,24 @@ impl Tile {
             let count = if there { (len.max(mine) - mine).min(shape.packs * per) } else { 0 };
             let stretch = Stretch { first: mine, count, packs: shape.packs, team };
             let last = base + (len - 1) * near;
-            let read = |k: u32, _: bool| {
+            let read = |k: u32, whole: bool| {
                 let from = mine + per * k;
                 if s.branch(turned) {
                     return self.words(s, shape, stage, base, [from, len].map(|i| i + self.skip), even);
                 }
-                let at = base + from * near;
-                warpfold_simt::array::from_fn(
-                    #[inline(always)]
-                    |i| stage.twins(s, (at + i as u32 * near).min(last), even),
-                )
+                let (at, last) = (base + from * near, if whole { u32::MAX } else { last });
+                let word = |i: usize, flat| stage.twins(s, (at + i as u32 * near).min(last), even, flat);
+                if s.branch(flat) {
+                    warpfold_simt::array::from_fn(
+                        #[inline(always)]
+                        |i| word(i, true),
+                    )
+                } else {
+                    warpfold_simt::array::from_fn(
+                        #[inline(always)]
+                        |i| word(i, false),
+                    )
+                }
             };
             let mut parts = walk.twins(s, stretch, read);
             // One copy of the end for both.

@@ -10,7 +10,7 @@ mod walk;
 pub use few::FEW;
 pub use free::Free;
 pub use ordered::Ordered;
-pub(in crate::reduce::shape) use ordered::packs;
+pub(in crate::reduce::shape) use ordered::{all_ordinary, packs};
 pub use pieces::Gather;
 pub(crate) use read::below;
 pub use read::{Tile, hold, hold_lines, joined, loose};

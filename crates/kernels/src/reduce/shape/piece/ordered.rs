@@ -72,7 +72,7 @@ fn slow<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEP
 
 /// Whether all elements are ordinary.
 #[inline(always)]
-pub(super) fn all_ordinary<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> bool {
+pub(in crate::reduce::shape) fn all_ordinary<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> bool {
     let per = F::Bits::PER as usize;
     let (mut all, mut k) = (true, 0);
     while k < STEPS * per {

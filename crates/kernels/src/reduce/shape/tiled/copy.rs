@@ -20,7 +20,7 @@ impl<const K: usize> Tile<'_, K> {
     #[inline(always)]
     fn over(&self) -> u32 {
         let shape = &self.call.shape;
-        if shape.whole != 0 { 0 } else { (shape.fresh.by as u32 + shape.beyond - self.own).min(shape.beyond) }
+        if shape.spread != 0 { 0 } else { (shape.fresh.by as u32 + shape.beyond - self.own).min(shape.beyond) }
     }
 
     /// Bytes from a column's first row to row `i`.
@@ -71,10 +71,10 @@ impl<const K: usize> Tile<'_, K> {
     #[inline(always)]
     pub(super) fn table<S: Simt>(&self, s: &S, stage: Stage, window: u32) {
         let shape = &self.call.shape;
-        if s.branch(shape.even != 0) {
+        if s.branch(shape.even != 0 && shape.spread == 0) {
             return;
         }
-        let more = if shape.whole != 0 { window - 1 } else { self.over() };
+        let more = if shape.spread != 0 { window - 1 } else { self.over() };
         let last = 16 * self.groups() * shape.pitch;
         each(
             s,
@@ -83,7 +83,7 @@ impl<const K: usize> Tile<'_, K> {
             |i| {
                 let at = if s.branch(i < self.own) {
                     self.place(s, stage, i)
-                } else if s.branch(shape.whole != 0) {
+                } else if s.branch(shape.spread != 0) {
                     let (column, row) = shape.fresh.divide_small(i);
                     column * shape.near as u32 + self.place(s, stage, row)
                 } else {

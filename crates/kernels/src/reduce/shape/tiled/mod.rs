@@ -11,6 +11,7 @@
 
 mod axes;
 mod copy;
+mod quads;
 mod tile;
 mod windows;
 
@@ -41,11 +42,11 @@ pub fn kernel<S: Simt, F: Tree, const K: usize>(s: &S, call: &Call<Tiled<K>>) {
     tile.read(s, stage);
     // Beside the copies.
     tile.table(s, stage, PACKS * F::Bits::PER);
-    if s.branch(call.shape.whole == 0) {
+    if s.branch(call.shape.spread == 0) {
         tile.read_on(s, stage);
     }
     s.copied();
-    if s.branch(call.shape.whole != 0) {
+    if s.branch(call.shape.spread != 0) {
         s.barrier();
         tile.read_on_whole(s, stage);
     }

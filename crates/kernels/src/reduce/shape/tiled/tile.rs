@@ -68,9 +68,11 @@ params! {
         pub apart: u32,
         /// Rows that windows read on.
         pub beyond: u32,
-        /// Whether a tile has all rows of its columns, which follow one another in the output.
-        pub whole: u32,
-        /// Bytes from row to row of a window in shared memory, if all are equally far apart.
+        /// If a tile has all rows of its columns, which follow one another in the output: how many windows a lane takes,
+        /// one after the other in the output. Otherwise none.
+        pub spread: u32,
+        /// Bytes from row to row of a window in shared memory, if all are equally far apart. Where a tile has all rows of
+        /// its columns, a window then has whole columns side by side, of [`quads`](super::quads) of as many rows.
         pub even: u32,
         /// Bytes of an element.
         pub size: u32,
@@ -127,7 +129,7 @@ impl<'a, const K: usize> Tile<'a, K> {
         let column = beside * shape.wide.by as u32;
         let row = below as u64 * shape.fresh.by;
         let (group, inside) = shape.group.divide(row);
-        let more = if shape.whole != 0 { 0 } else { shape.beyond as u64 };
+        let more = if shape.spread != 0 { 0 } else { shape.beyond as u64 };
         Self {
             call,
             first: call.at.input.wrapping_add((at.x + shape.start[0]) as u64) + column as u64 * shape.near,

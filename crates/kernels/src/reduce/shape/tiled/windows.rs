@@ -33,7 +33,7 @@ impl<const K: usize> Tile<'_, K> {
     fn window<S: Simt>(&self, s: &S, stage: Stage, i: u32, len: u32) -> Window {
         let shape = &self.call.shape;
         let (c, mut row, number, out, there);
-        if s.branch(shape.whole != 0) {
+        if s.branch(shape.spread != 0) {
             let (before, own) = self.at(0);
             let start = (before as u32).wrapping_neg() % len + i * len;
             (c, row) = shape.fresh.divide_small(start);
@@ -52,30 +52,39 @@ impl<const K: usize> Tile<'_, K> {
         let count = if there && number < all { (all - number).min(len as u64) as u32 } else { 0 };
         let (c, row) = if count > 0 { (c, row) } else { (0, 0) };
         let mut first = stage.lines.cast::<u8>().offset(c * shape.near as u32);
-        if s.branch(shape.even != 0) {
+        let even = if shape.spread != 0 { 0 } else { shape.even };
+        if s.branch(even != 0) {
             let group = shape.group.divide_small(row).0;
             first = first.offset(16 * group * shape.pitch + s.get(stage.shifts, group) as u32);
         }
-        Window { number, count, out, first, rows: stage.rows.offset(row), even: s.opaque(shape.even) }
+        Window { number, count, out, first, rows: stage.rows.offset(row), even: s.opaque(even) }
     }
 
     /// Leaves the parts of all windows.
     #[inline(always)]
     pub(super) fn windows<S: Simt, F: Tree>(&self, s: &S, f: &F, stage: Stage) {
         let (shape, len) = (&self.call.shape, PACKS * F::Bits::PER);
-        let whole = shape.whole != 0;
+        let whole = shape.spread != 0;
         // Lanes of a warp have windows of different columns, which are in different banks.
-        let all = if whole {
-            (self.width * shape.fresh.by as u32).div_ceil(32 * len)
-        } else {
-            (shape.fresh.by as u32 / len * shape.wide.by as u32).div_ceil(THREADS)
-        };
+        let all =
+            if whole { shape.spread } else { (shape.fresh.by as u32 / len * shape.wide.by as u32).div_ceil(THREADS) };
         let mut turn = if whole { s.warp() } else { 0 };
         while s.again(turn < all) {
-            let i = if whole { s.lane() * all + turn } else { turn * THREADS + s.thread_x() };
+            let i = if !whole {
+                turn * THREADS + s.thread_x()
+            } else if s.branch(shape.even != 0) {
+                turn * 32 + s.lane()
+            } else {
+                s.lane() * all + turn
+            };
             let window = self.window(s, stage, i, len);
             let read = |k: u32, _: bool| self.pack::<S, F::Bits>(s, &window, k * F::Bits::PER);
-            let part = if s.branch(s.all(ALL, window.count == len || window.count == 0)) {
+            let are_whole = s.all(ALL, window.count == len || window.count == 0);
+            let quads =
+                if s.branch(whole && shape.even != 0 && are_whole) { self.quads(s, f, window.first) } else { None };
+            let part = if let Some(node) = quads {
+                f.part(node, len)
+            } else if s.branch(are_whole) {
                 let w: [[u32; 4]; STEPS] = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |k| read(k as u32, true),
