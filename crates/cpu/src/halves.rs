@@ -8,11 +8,11 @@ use warpfold_core::{DType, Element, Reducer};
 use warpfold_core::{bf16, f16};
 
 use super::block::{fold_rows_by, low, tree_block, tree_of_pieces};
-use super::kernel::{Kernel, Tree, any_rows, each_row};
+use super::kernel::{Kernel, Tree, any_rows, each_row, finish_rounded};
 use super::lanes::lanes;
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_padded, fold_tile};
 use super::policy::{AHEAD, BLOCK, PANEL, SHORT};
-use super::simd::{Simd, array, at_level, prefetch, vectorize};
+use super::simd::{Simd, array, at_level, inlined, prefetch, vectorize};
 use super::tree::{GROUP, PIECE, lift_pairs, upper_levels};
 
 /// Sums, means and norms of 16-bit floats.
@@ -69,16 +69,13 @@ impl<T: Half, W: Term> Kernel for Halves<T, W> {
         vectorize(
             #[inline(always)]
             || {
-                // In two loops: in one loop with the sum or mean, rounding would not be vectorised.
-                let (sum, mut results) = (self.0.clone(), [0.0; PIECE]);
-                for (nodes, out) in nodes.chunks(PIECE).zip(out.chunks_mut(PIECE)) {
-                    for (node, result) in nodes.iter().zip(&mut results) {
-                        *result = sum.value(*node, count);
-                    }
-                    for (result, out) in results.iter().zip(out) {
-                        out.write(T::from_float(*result));
-                    }
-                }
+                let sum = self.0.clone();
+                finish_rounded(
+                    nodes,
+                    out,
+                    #[inline(always)]
+                    |node| sum.value(node, count),
+                );
             },
         );
     }
@@ -211,8 +208,31 @@ pub(super) fn widened<'t, T: Wide>(
     unsafe { tile[..x.len()].assume_init_ref() }
 }
 
+/// Elements of rows as floats, by row and column. f16 are widened to `room` before, by instructions for vectors.
+#[inline(always)]
+pub(super) fn floats<'t, T: Wide, const N: usize>(
+    level: Simd,
+    rows: &'t [&[T; TILE]; N],
+    room: &'t mut [MaybeUninit<[T::Float; TILE]>; N],
+) -> impl Fn((usize, usize)) -> T::Float + 't {
+    if T::DTYPE == DType::F16 {
+        for (row, wide) in rows.iter().zip(&mut *room) {
+            wide.write(T::widen(level, row));
+        }
+    }
+    let room = &*room;
+    inlined(
+        #[inline(always)]
+        move |(r, i): (usize, usize)| match T::DTYPE {
+            // SAFETY: the loop above has written every row.
+            DType::F16 => unsafe { room[r].assume_init_ref()[i] },
+            _ => rows[r][i].float(),
+        },
+    )
+}
+
 /// Elements that can be widened in registers.
-pub trait Wide: Element<Float: Element<Float = <Self as Element>::Float>> {
+pub trait Wide: Element<Float: Element<Float = <Self as Element>::Float, Mean = <Self as Element>::Float>> {
     /// Widens elements, in code compiled for `level`. A NaN stays a NaN, but its bits may change.
     #[inline(always)]
     fn widen<const N: usize>(level: Simd, x: &[Self; N]) -> [Self::Float; N] {

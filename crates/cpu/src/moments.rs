@@ -3,13 +3,13 @@
 use std::mem::MaybeUninit;
 
 use warpfold_core::ops::{Deviation, Moments, Plain};
-use warpfold_core::{Accumulate, DType, Float, Real};
+use warpfold_core::{Accumulate, DType, Float, Real, Reducer};
 
 use super::halves::{Wide, fold_widened};
-use super::kernel::{Kernel, any_rows};
+use super::kernel::{Kernel, any_rows, finish_rounded};
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
 use super::policy::{AHEAD, BLOCK, SHORT};
-use super::simd::{Simd, array, at_level, prefetch};
+use super::simd::{Simd, array, at_level, prefetch, vectorize_256};
 use super::tree::{Level, Ragged, climb, few, tree_levels};
 
 /// The variance of floats, and of integers as floats.
@@ -41,6 +41,21 @@ impl<T: Wide> Kernel for Spread<T> {
             |level| match size_of::<T::Float>() {
                 4 => rows_of_pieces::<T, 256, 128, 64, 32>(level, self, x, len, out),
                 _ => rows_of_pieces::<T, 128, 64, 32, 16>(level, self, x, len, out),
+            },
+        );
+    }
+
+    fn finish(&self, nodes: &[Moments<T::Float>], count: u64, out: &mut [MaybeUninit<T::Mean>]) {
+        let reducer = Deviation::<T::Float>::new(self.0.ddof, self.0.root);
+        vectorize_256(
+            #[inline(always)]
+            || {
+                finish_rounded(
+                    nodes,
+                    out,
+                    #[inline(always)]
+                    |node| reducer.finish(node, count),
+                );
             },
         );
     }
