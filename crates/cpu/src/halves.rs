@@ -4,11 +4,11 @@
 use std::mem::MaybeUninit;
 
 use warpfold_core::ops::{Plain, Precision, Sum, Term, Value};
-use warpfold_core::{DType, Element, Reducer};
+use warpfold_core::{Accumulate, DType, Element, Real, Reducer};
 use warpfold_core::{bf16, f16};
 
 use super::block::{fold_rows_by, low, tree_block, tree_of_pieces};
-use super::kernel::{Kernel, Tree, any_rows, each_row, finish_rounded};
+use super::kernel::{Kernel, Tree, any_rows, each_row};
 use super::lanes::lanes;
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_padded, fold_tile};
 use super::policy::{AHEAD, BLOCK, PANEL, SHORT};
@@ -192,7 +192,7 @@ pub(super) fn widened<'t, T: Wide>(
     x: &'t [T],
     tile: &'t mut [MaybeUninit<T::Float>; BLOCK],
 ) -> &'t [T::Float] {
-    if T::DTYPE == <T::Float as Element>::DTYPE {
+    if size_of::<T>() == size_of::<T::Float>() {
         // SAFETY: they are of one type.
         return unsafe { std::slice::from_raw_parts(x.as_ptr().cast(), x.len()) };
     }
@@ -206,6 +206,30 @@ pub(super) fn widened<'t, T: Wide>(
     }
     // SAFETY: the loops above have written an element of the tile for each element of `x`.
     unsafe { tile[..x.len()].assume_init_ref() }
+}
+
+/// The results of nodes, rounded: in a loop of its own, for in one loop with `value` rounding would not be vectorised.
+#[inline(always)]
+pub(super) fn finish_rounded<A: Copy, T: Element<Float: Real>>(
+    nodes: &[A],
+    out: &mut [MaybeUninit<T>],
+    value: impl Fn(A) -> T::Float,
+) {
+    if size_of::<T>() == size_of::<T::Float>() {
+        for (node, out) in nodes.iter().zip(out) {
+            out.write(T::from_float(value(*node)));
+        }
+        return;
+    }
+    let mut results = [T::Float::ZERO; PIECE];
+    for (nodes, out) in nodes.chunks(PIECE).zip(out.chunks_mut(PIECE)) {
+        for (node, result) in nodes.iter().zip(&mut results) {
+            *result = value(*node);
+        }
+        for (result, out) in results.iter().zip(out) {
+            out.write(T::from_float(*result));
+        }
+    }
 }
 
 /// Elements of rows as floats, by row and column. f16 are widened to `room` before, by instructions for vectors.

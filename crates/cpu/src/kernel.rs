@@ -2,13 +2,13 @@
 
 use std::mem::MaybeUninit;
 
-use warpfold_core::{Accumulate, Element, Real, Reducer};
+use warpfold_core::Reducer;
 
 use super::block::{fold_rows, tree_block};
 use super::panel::{Panel, fold_columns};
 use super::policy::{BLOCK, MOST_ROWS, PANEL, SHORT};
 use super::simd::{self, Simd, at_level};
-use super::tree::{NODES, PIECE, combine_many, combine_nodes, tree_levels};
+use super::tree::{NODES, combine_many, combine_nodes, tree_levels};
 use super::uneven::{TILE, fold_ragged};
 
 /// A reducer and its inner loops.
@@ -217,24 +217,6 @@ fn finish_each<R: Reducer>(reducer: &R, nodes: &[R::Acc], count: u64, out: &mut 
     let reducer = reducer.clone();
     for (node, out) in nodes.iter().zip(out) {
         out.write(reducer.finish(*node, count));
-    }
-}
-
-/// The rounded results of nodes, by two loops: in one loop with `value`, rounding would not be vectorised.
-#[inline(always)]
-pub(super) fn finish_rounded<A: Copy, T: Element<Float: Real>>(
-    nodes: &[A],
-    out: &mut [MaybeUninit<T>],
-    value: impl Fn(A) -> T::Float,
-) {
-    let mut results = [T::Float::ZERO; PIECE];
-    for (nodes, out) in nodes.chunks(PIECE).zip(out.chunks_mut(PIECE)) {
-        for (node, result) in nodes.iter().zip(&mut results) {
-            *result = value(*node);
-        }
-        for (result, out) in results.iter().zip(out) {
-            out.write(T::from_float(*result));
-        }
     }
 }
 

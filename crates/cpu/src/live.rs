@@ -8,9 +8,9 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Deviation, Moments};
 use warpfold_core::{Accumulate, Cast, Element, Float, Real, Reducer};
 
-use super::halves::{Wide, floats};
+use super::halves::{Wide, finish_rounded, floats};
 use super::high::{fold_high, fold_high_columns};
-use super::kernel::{Kernel, finish_rounded};
+use super::kernel::Kernel;
 use super::moves::by_number;
 use super::panel::{Panel, TILE};
 use super::policy::{AHEAD, BLOCK, HIGH, PANEL, SHORT};

@@ -6,8 +6,8 @@ use warpfold_core::ops::{CountNan, Plain, Sum, Value};
 use warpfold_core::{Accumulate, Element, Real, Reducer};
 
 use super::free::Lanes;
-use super::halves::{Wide, block_of_sum, floats};
-use super::kernel::{Kernel, finish_rounded};
+use super::halves::{Wide, block_of_sum, finish_rounded, floats};
+use super::kernel::Kernel;
 use super::live::{Counted, Level, Plainly, counted_columns, of_column, whole};
 use super::moves::by_number;
 use super::panel::{Panel, TILE};

@@ -5,8 +5,8 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Deviation, Moments, Plain};
 use warpfold_core::{Accumulate, DType, Float, Real, Reducer};
 
-use super::halves::{Wide, fold_widened};
-use super::kernel::{Kernel, any_rows, finish_rounded};
+use super::halves::{Wide, finish_rounded, fold_widened};
+use super::kernel::{Kernel, any_rows};
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
 use super::policy::{AHEAD, BLOCK, SHORT};
 use super::simd::{Simd, array, at_level, prefetch, vectorize_256};
