@@ -12,7 +12,7 @@ use super::kernel::{Kernel, Tree, any_rows, each_row};
 use super::lanes::lanes;
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_padded, fold_tile};
 use super::policy::{AHEAD, BLOCK, PANEL, SHORT};
-use super::simd::{Simd, array, at_level, inlined, prefetch, vectorize};
+use super::simd::{Simd, array, at_level, prefetch, vectorize};
 use super::tree::{GROUP, PIECE, lift_pairs, upper_levels};
 
 /// Sums, means and norms of 16-bit floats.
@@ -233,6 +233,7 @@ pub(super) fn finish_rounded<A: Copy, T: Element<Float: Real>>(
 }
 
 /// Elements of rows as floats, by row and column. f16 are widened to `room` before, by instructions for vectors.
+#[cfg(feature = "reductions")]
 #[inline(always)]
 pub(super) fn floats<'t, T: Wide, const N: usize>(
     level: Simd,
@@ -245,7 +246,7 @@ pub(super) fn floats<'t, T: Wide, const N: usize>(
         }
     }
     let room = &*room;
-    inlined(
+    super::simd::inlined(
         #[inline(always)]
         move |(r, i): (usize, usize)| match T::DTYPE {
             // SAFETY: the loop above has written every row.
