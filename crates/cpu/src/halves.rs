@@ -4,7 +4,7 @@
 use std::mem::MaybeUninit;
 
 use warpfold_core::ops::{Plain, Precision, Sum, Term, Value};
-use warpfold_core::{DType, Element, Reducer};
+use warpfold_core::{Accumulate, DType, Element, Real, Reducer};
 use warpfold_core::{bf16, f16};
 
 use super::block::{fold_rows_by, low, tree_block, tree_of_pieces};
@@ -69,16 +69,13 @@ impl<T: Half, W: Term> Kernel for Halves<T, W> {
         vectorize(
             #[inline(always)]
             || {
-                // In two loops: in one loop with the sum or mean, rounding would not be vectorised.
-                let (sum, mut results) = (self.0.clone(), [0.0; PIECE]);
-                for (nodes, out) in nodes.chunks(PIECE).zip(out.chunks_mut(PIECE)) {
-                    for (node, result) in nodes.iter().zip(&mut results) {
-                        *result = sum.value(*node, count);
-                    }
-                    for (result, out) in results.iter().zip(out) {
-                        out.write(T::from_float(*result));
-                    }
-                }
+                let sum = self.0.clone();
+                finish_rounded(
+                    nodes,
+                    out,
+                    #[inline(always)]
+                    |node| sum.value(node, count),
+                );
             },
         );
     }
@@ -195,7 +192,7 @@ pub(super) fn widened<'t, T: Wide>(
     x: &'t [T],
     tile: &'t mut [MaybeUninit<T::Float>; BLOCK],
 ) -> &'t [T::Float] {
-    if T::DTYPE == <T::Float as Element>::DTYPE {
+    if size_of::<T>() == size_of::<T::Float>() {
         // SAFETY: they are of one type.
         return unsafe { std::slice::from_raw_parts(x.as_ptr().cast(), x.len()) };
     }
@@ -211,8 +208,56 @@ pub(super) fn widened<'t, T: Wide>(
     unsafe { tile[..x.len()].assume_init_ref() }
 }
 
+/// The results of nodes, rounded: in a loop of its own, for in one loop with `value` rounding would not be vectorised.
+#[inline(always)]
+pub(super) fn finish_rounded<A: Copy, T: Element<Float: Real>>(
+    nodes: &[A],
+    out: &mut [MaybeUninit<T>],
+    value: impl Fn(A) -> T::Float,
+) {
+    if size_of::<T>() == size_of::<T::Float>() {
+        for (node, out) in nodes.iter().zip(out) {
+            out.write(T::from_float(value(*node)));
+        }
+        return;
+    }
+    let mut results = [T::Float::ZERO; PIECE];
+    for (nodes, out) in nodes.chunks(PIECE).zip(out.chunks_mut(PIECE)) {
+        for (node, result) in nodes.iter().zip(&mut results) {
+            *result = value(*node);
+        }
+        for (result, out) in results.iter().zip(out) {
+            out.write(T::from_float(*result));
+        }
+    }
+}
+
+/// Elements of rows as floats, by row and column. f16 are widened to `room` before, by instructions for vectors.
+#[cfg(feature = "reductions")]
+#[inline(always)]
+pub(super) fn floats<'t, T: Wide, const N: usize>(
+    level: Simd,
+    rows: &'t [&[T; TILE]; N],
+    room: &'t mut [MaybeUninit<[T::Float; TILE]>; N],
+) -> impl Fn((usize, usize)) -> T::Float + 't {
+    if T::DTYPE == DType::F16 {
+        for (row, wide) in rows.iter().zip(&mut *room) {
+            wide.write(T::widen(level, row));
+        }
+    }
+    let room = &*room;
+    super::simd::inlined(
+        #[inline(always)]
+        move |(r, i): (usize, usize)| match T::DTYPE {
+            // SAFETY: the loop above has written every row.
+            DType::F16 => unsafe { room[r].assume_init_ref()[i] },
+            _ => rows[r][i].float(),
+        },
+    )
+}
+
 /// Elements that can be widened in registers.
-pub trait Wide: Element<Float: Element<Float = <Self as Element>::Float>> {
+pub trait Wide: Element<Float: Element<Float = <Self as Element>::Float, Mean = <Self as Element>::Float>> {
     /// Widens elements, in code compiled for `level`. A NaN stays a NaN, but its bits may change.
     #[inline(always)]
     fn widen<const N: usize>(level: Simd, x: &[Self; N]) -> [Self::Float; N] {

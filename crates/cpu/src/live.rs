@@ -8,12 +8,13 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Deviation, Moments};
 use warpfold_core::{Accumulate, Cast, Element, Float, Real, Reducer};
 
-use super::halves::Wide;
+use super::halves::{Wide, finish_rounded, floats};
 use super::high::{fold_high, fold_high_columns};
 use super::kernel::Kernel;
+use super::moves::by_number;
 use super::panel::{Panel, TILE};
 use super::policy::{AHEAD, BLOCK, HIGH, PANEL, SHORT};
-use super::simd::{Simd, at_level, prefetch};
+use super::simd::{Simd, at_level, inlined, prefetch, vectorize};
 use super::wire::fields;
 
 /// A float that is its own mean.
@@ -106,9 +107,17 @@ impl<T: Wide<Float: Plainly>> Reducer for LiveDeviation<T> {
 
     #[inline(always)]
     fn finish(&self, acc: Self::Acc, _count: u64) -> T::Mean {
+        T::Mean::from_float(self.value(acc))
+    }
+}
+
+impl<T: Wide<Float: Plainly>> LiveDeviation<T> {
+    /// The result, not rounded.
+    #[inline(always)]
+    fn value(&self, acc: Counted<Moments<T::Float>>) -> T::Float {
         // Of nothing it is NaN, without a branch, so that results are vectors.
         let m2 = if acc.count == 0 { T::Float::ZERO.div(T::Float::ZERO) } else { acc.value.m2 };
-        self.0.finish(Moments { m2, ..acc.value }, acc.count)
+        Deviation::<T::Float>::new(self.0.ddof, self.0.root).finish(Moments { m2, ..acc.value }, acc.count)
     }
 }
 
@@ -160,7 +169,8 @@ impl<F: Plainly> Three<F> {
 /// The count of a block's node. (There are vectors of i32 from floats on every CPU, and those of u64 on few.)
 #[inline(always)]
 pub(super) fn whole<F: Float>(count: F) -> u64 {
-    count.to_f64() as i32 as u64
+    // SAFETY: a block has at most `BLOCK` elements. (A cast that saturates is no vector.)
+    unsafe { count.to_f64().to_int_unchecked::<i32>() as u64 }
 }
 
 /// The nodes of a level: an array of each part, so that all are vectorised.
@@ -276,19 +286,6 @@ fn root_of_few<F: Plainly>(level: &Level<F, FEW>) -> Three<F> {
     above::<F, BLOCK, 2, 1>(&level, 1).get(0)
 }
 
-/// One level up from `n` tiles of columns, of at most `MOST` elements each: none, if it is one. Returns the number of
-/// tiles above.
-#[inline(always)]
-fn above_tiles<F: Plainly, const MOST: usize>(levels: &mut [Level<F, TILE>; PANEL], n: usize) -> usize {
-    for pair in 0..n / 2 {
-        let (left, right) = (levels[2 * pair], levels[2 * pair + 1]);
-        for i in 0..TILE {
-            levels[pair].set(i, left.get(i).join::<MOST>(right.get(i)));
-        }
-    }
-    n.div_ceil(2)
-}
-
 /// The loops of [`LiveDeviation`].
 #[derive(Clone)]
 pub struct Deviations<T: Element>(pub LiveDeviation<T>);
@@ -296,7 +293,9 @@ pub struct Deviations<T: Element>(pub LiveDeviation<T>);
 impl<T: Wide<Float: Plainly>> Kernel for Deviations<T> {
     type R = LiveDeviation<T>;
 
-    const SHORT: usize = SHORT;
+    fn apart(len: usize) -> bool {
+        len < SHORT
+    }
 
     fn reducer(&self) -> &Self::R {
         &self.0
@@ -313,6 +312,22 @@ impl<T: Wide<Float: Plainly>> Kernel for Deviations<T> {
                 root.counted()
             },
         )
+    }
+
+    /// Only AVX-512 has vectors of floats from counts of 64 bits.
+    fn finish(&self, nodes: &[Counted<Moments<T::Float>>], _count: u64, out: &mut [MaybeUninit<T::Mean>]) {
+        let reducer = self.0.clone();
+        vectorize(
+            #[inline(always)]
+            || {
+                finish_rounded(
+                    nodes,
+                    out,
+                    #[inline(always)]
+                    |node| reducer.value(node),
+                );
+            },
+        );
     }
 
     const ROWS: usize = HIGH;
@@ -341,14 +356,45 @@ impl<T: Wide<Float: Plainly>> Kernel for Deviations<T> {
 /// The nodes of the columns of at most [`PANEL`] rows, a power of two.
 #[inline(always)]
 fn moments_of_rows<T: Wide<Float: Plainly>>(level: Simd, rows: &[&[T; TILE]]) -> Level<T::Float, TILE> {
-    let mut levels = [Level::<T::Float, TILE>::new(); PANEL];
-    for (row, level_of_row) in rows.iter().zip(&mut levels) {
-        for (i, &x) in T::widen(level, row).iter().enumerate() {
-            level_of_row.set(i, Three::of(x));
-        }
+    by_number!(rows.len(), N in [1 2 4] => moments_of::<T, N>(level, rows), else moments_of::<T, PANEL>(level, rows))
+}
+
+/// The same, of a number of rows that the compiler knows: the nodes of a column stay in registers.
+#[inline(always)]
+fn moments_of<T: Wide<Float: Plainly>, const N: usize>(level: Simd, rows: &[&[T; TILE]]) -> Level<T::Float, TILE> {
+    let (mut room, mut nodes) = ([const { MaybeUninit::uninit() }; N], Level::new());
+    let x = floats(level, rows.first_chunk().expect("as many rows"), &mut room);
+    for i in 0..TILE {
+        let node = of_column::<_, N>(
+            #[inline(always)]
+            |r| Three::of(x((r, i))),
+            #[inline(always)]
+            |most, left, right| match most {
+                1 => left.join::<1>(right),
+                2 => left.join::<2>(right),
+                _ => left.join::<PANEL>(right),
+            },
+        );
+        nodes.set(i, node);
     }
-    let n = above_tiles::<T::Float, 1>(&mut levels, rows.len());
-    let n = above_tiles::<T::Float, 2>(&mut levels, n);
-    above_tiles::<T::Float, PANEL>(&mut levels, n);
-    levels[0]
+    nodes
+}
+
+/// The node of N elements, which are 1, 2, 4 or [`PANEL`]. `join` is told how many elements either of its nodes has.
+#[inline(always)]
+pub(super) fn of_column<A, const N: usize>(leaf: impl Fn(usize) -> A, join: impl Fn(usize, A, A) -> A) -> A {
+    let pair = inlined(
+        #[inline(always)]
+        |r: usize| join(1, leaf(r), leaf(r + 1)),
+    );
+    let four = inlined(
+        #[inline(always)]
+        |r: usize| join(2, pair(r), pair(r + 2)),
+    );
+    match N {
+        1 => leaf(0),
+        2 => pair(0),
+        4 => four(0),
+        _ => join(4, four(0), four(4)),
+    }
 }

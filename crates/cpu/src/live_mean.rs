@@ -6,12 +6,13 @@ use warpfold_core::ops::{CountNan, Plain, Sum, Value};
 use warpfold_core::{Accumulate, Element, Real, Reducer};
 
 use super::free::Lanes;
-use super::halves::{Wide, block_of_sum};
+use super::halves::{Wide, block_of_sum, finish_rounded, floats};
 use super::kernel::Kernel;
-use super::live::{Counted, Level, Plainly, counted_columns, whole};
+use super::live::{Counted, Level, Plainly, counted_columns, of_column, whole};
+use super::moves::by_number;
 use super::panel::{Panel, TILE};
 use super::policy::{HIGH, PANEL, SHORT};
-use super::simd::Simd;
+use super::simd::{Simd, vectorize};
 
 /// The mean of elements that are not NaN.
 #[derive(Clone)]
@@ -20,6 +21,14 @@ pub struct LiveMean<T: Element>(Sum<T, Value, Plain>);
 impl<T: Wide<Float: Plainly>> LiveMean<T> {
     pub fn new() -> Self {
         Self(Sum::mean().skip_nan(true))
+    }
+
+    /// The mean, not rounded. Of nothing it is 0 / 0. (By hand, since the finish of a sum has branches, which keep
+    /// results from being vectors.)
+    #[inline(always)]
+    fn value(acc: Counted<T::Float>) -> T::Float {
+        let sum = if acc.count == 0 { T::Float::ZERO } else { acc.value };
+        sum.div(T::Float::from_count(acc.count))
     }
 }
 
@@ -46,9 +55,7 @@ impl<T: Wide<Float: Plainly>> Reducer for LiveMean<T> {
 
     #[inline(always)]
     fn finish(&self, acc: Self::Acc, _count: u64) -> T::Mean {
-        // Of nothing: 0 / 0. (By hand, since the finish of a sum has branches, which keep results from being vectors.)
-        let sum = if acc.count == 0 { T::Float::ZERO } else { acc.value };
-        T::Mean::from_float(sum.div(T::Float::from_count(acc.count)))
+        T::Mean::from_float(Self::value(acc))
     }
 }
 
@@ -59,7 +66,9 @@ pub struct Means<T: Element>(pub LiveMean<T>);
 impl<T: Wide<Float: Plainly>> Kernel for Means<T> {
     type R = LiveMean<T>;
 
-    const SHORT: usize = SHORT;
+    fn apart(len: usize) -> bool {
+        len < SHORT
+    }
 
     fn reducer(&self) -> &Self::R {
         &self.0
@@ -68,6 +77,14 @@ impl<T: Wide<Float: Plainly>> Kernel for Means<T> {
     fn block(&self, x: &[T], start: u64) -> Counted<T::Float> {
         let nans = Lanes(CountNan::new(false)).block(x, start);
         Counted { value: block_of_sum(&self.0.0, x, start), count: x.len() as u64 - nans as u64 }
+    }
+
+    /// As of [`crate::live::Deviations`].
+    fn finish(&self, nodes: &[Counted<T::Float>], _count: u64, out: &mut [MaybeUninit<T::Mean>]) {
+        vectorize(
+            #[inline(always)]
+            || finish_rounded(nodes, out, LiveMean::<T>::value),
+        );
     }
 
     const ROWS: usize = HIGH;
@@ -97,28 +114,22 @@ impl<T: Wide<Float: Plainly>> Kernel for Means<T> {
 /// Sums, in place of means, and counts of the columns of at most [`PANEL`] rows, a power of two.
 #[inline(always)]
 fn means_of_rows<T: Wide<Float: Plainly>>(level: Simd, rows: &[&[T; TILE]]) -> Level<T::Float, TILE> {
+    by_number!(rows.len(), N in [1 2 4] => means_of::<T, N>(level, rows), else means_of::<T, PANEL>(level, rows))
+}
+
+/// The same, of a number of rows that the compiler knows.
+#[inline(always)]
+fn means_of<T: Wide<Float: Plainly>, const N: usize>(level: Simd, rows: &[&[T; TILE]]) -> Level<T::Float, TILE> {
     let (zero, one) = (T::Float::ZERO, T::Float::ONE);
-    // Memory that is not used is not set: zeros for all rows would take longer than a single row.
-    let (mut values, mut count) = ([const { MaybeUninit::<[T::Float; TILE]>::uninit() }; PANEL], [zero; TILE]);
-    for (row, values) in rows.iter().zip(&mut values) {
-        let row = T::widen(level, row);
-        let values = values.write([zero; TILE]);
-        for i in 0..TILE {
-            values[i] = if row[i].is_nan() { T::Float::NOTHING } else { row[i] };
-            count[i] = count[i].add(if row[i].is_nan() { zero } else { one });
-        }
+    let (mut mean, mut count, mut room) = ([zero; TILE], [zero; TILE], [const { MaybeUninit::uninit() }; N]);
+    let x = floats(level, rows.first_chunk().expect("as many rows"), &mut room);
+    for i in 0..TILE {
+        (mean[i], count[i]) = of_column::<_, N>(
+            #[inline(always)]
+            |r| if x((r, i)).is_nan() { (T::Float::NOTHING, zero) } else { (x((r, i)), one) },
+            #[inline(always)]
+            |_, left, right| (left.0.add(right.0), left.1.add(right.1)),
+        );
     }
-    // SAFETY: the loop has written the values of each row, of which there are at most as many as there is room for.
-    let values = unsafe { values[..rows.len()].assume_init_mut() };
-    let mut n = rows.len();
-    while n > 1 {
-        n /= 2;
-        for pair in 0..n {
-            let (left, right) = (values[2 * pair], values[2 * pair + 1]);
-            for i in 0..TILE {
-                values[pair][i] = left[i].add(right[i]);
-            }
-        }
-    }
-    Level { mean: values[0], m2: [zero; TILE], count }
+    Level { mean, m2: [zero; TILE], count }
 }

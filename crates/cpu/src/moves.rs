@@ -115,21 +115,14 @@ pub unsafe fn copy_rows<X>(rows: &[*const X], width: usize, bytes: usize, tile: 
 /// # Safety
 /// All runs are readable, and `to` has room for them.
 pub unsafe fn copy_runs<X>(x: *const X, [n, runs]: [usize; 2], len: usize, bytes: usize, to: *mut X, pitch: usize) {
-    let places = (0..n * runs).map(|i| (i * len, (i % runs) * pitch + i / runs * len));
-    // SAFETY: the caller vouches for all runs on either side.
-    unsafe {
-        by_size!(bytes, T => {
-            let (x, to) = (x.cast::<T>(), to.cast::<T>());
-            for (from, place) in places {
-                prefetch(x.wrapping_add(from).wrapping_byte_add(AHEAD), len);
-                copy_row(x.add(from), len, to.add(place));
-            }
-        }, else {
-            for (from, place) in places {
-                let (from, to) = (x.byte_add(from * bytes), to.byte_add(place * bytes));
-                std::ptr::copy_nonoverlapping(from.cast::<MaybeUninit<u8>>(), to.cast(), len * bytes);
-            }
-        });
+    let (x, to, width) = (x.cast::<MaybeUninit<u8>>(), to.cast::<MaybeUninit<u8>>(), len * bytes);
+    for line in 0..n {
+        for run in 0..runs {
+            let x = x.wrapping_add((line * runs + run) * width);
+            prefetch(x.wrapping_byte_add(AHEAD), width);
+            // SAFETY: the caller vouches for all runs on either side.
+            unsafe { copy_run(x, to.add((run * pitch + line * len) * bytes), width) };
+        }
     }
 }
 
@@ -194,15 +187,12 @@ pub fn streamed() {
 pub unsafe fn copy_run(x: *const MaybeUninit<u8>, to: *mut MaybeUninit<u8>, bytes: usize) {
     /// Bytes of a run from which on a call costs little.
     const LONG: usize = 256;
-    // SAFETY: the caller's; pieces of 8 or 16 bytes are no longer than the run.
+    // SAFETY: the caller's; no piece is longer than the run.
     unsafe {
         match bytes {
-            16..LONG => copy_row::<MaybeUninit<u8>>(x, bytes, to),
-            8..16 => {
-                let last = bytes - 8;
-                copy(x, to, 8);
-                copy(x.add(last), to.add(last), 8);
-            }
+            16..LONG => copy_row_by::<MaybeUninit<u8>, 16>(x, bytes, to),
+            8..16 => copy_row_by::<MaybeUninit<u8>, 8>(x, bytes, to),
+            4..8 => copy_row_by::<MaybeUninit<u8>, 4>(x, bytes, to),
             _ => std::ptr::copy_nonoverlapping(x, to, bytes),
         }
     }
@@ -214,22 +204,48 @@ pub unsafe fn copy_run(x: *const MaybeUninit<u8>, to: *mut MaybeUninit<u8>, byte
 /// `width` elements are readable, and `to` has room for them.
 #[inline(always)]
 unsafe fn copy_row<T: Copy>(x: *const T, width: usize, to: *mut T) {
-    /// Pieces of N, the last of which may overlap the one before.
-    #[inline(always)]
-    unsafe fn pieces<T: Copy, const N: usize>(x: *const T, width: usize, to: *mut T) {
-        let mut at = 0;
-        while at < width {
-            at = at.min(width - N);
-            // SAFETY: `at` is at most `width - N`, so N of the `width` elements follow on either side.
-            unsafe { to.add(at).cast::<[T; N]>().write_unaligned(x.add(at).cast::<[T; N]>().read_unaligned()) };
-            at += N;
-        }
-    }
     // SAFETY: the caller vouches for `width` elements on either side.
     unsafe {
-        by_number!(width, N in [1 2 3 4 5 6 7] => pieces::<T, N>(x, N, to), else match width {
-            8..16 => pieces::<T, 8>(x, width, to),
-            _ => pieces::<T, 16>(x, width, to),
+        by_number!(width, N in [1 2 3 4 5 6 7] => copy_row_by::<T, N>(x, N, to), else match width {
+            8..16 => copy_row_by::<T, 8>(x, width, to),
+            _ => copy_row_by::<T, 16>(x, width, to),
         });
+    }
+}
+
+/// Copies a row in pieces of N elements, the last of which may overlap the one before.
+///
+/// # Safety
+/// As of [`copy_row`]; the row has N elements.
+#[inline(always)]
+unsafe fn copy_row_by<T: Copy, const N: usize>(x: *const T, width: usize, to: *mut T) {
+    let mut at = 0;
+    while at < width {
+        at = at.min(width - N);
+        // SAFETY: `at` is at most `width - N`, so N of the `width` elements follow on either side.
+        unsafe { to.add(at).cast::<[T; N]>().write_unaligned(x.add(at).cast::<[T; N]>().read_unaligned()) };
+        at += N;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_any_length_are_brought_together() {
+        for (bytes, len) in [1, 2, 4, 8, 16].into_iter().flat_map(|bytes| (1..40).map(move |len| (bytes, len))) {
+            let (n, runs, pitch) = (5, 3, 5 * len + 2);
+            let x: Vec<u8> = (0..n * runs * len * bytes).map(|i| (i % 251) as u8).collect();
+            let mut to = vec![255u8; runs * pitch * bytes];
+            // SAFETY: `x` has all runs, and `to` room for them.
+            unsafe { copy_runs(x.as_ptr(), [n, runs], len, bytes, to.as_mut_ptr(), pitch) };
+            for (i, &got) in to.iter().enumerate() {
+                let (run, place) = (i / (pitch * bytes), i % (pitch * bytes));
+                let (line, at) = (place / (len * bytes), place % (len * bytes));
+                let want = if line < n { x[(line * runs + run) * len * bytes + at] } else { 255 };
+                assert_eq!(got, want, "runs of {len} elements of {bytes} bytes");
+            }
+        }
     }
 }

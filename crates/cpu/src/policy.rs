@@ -89,6 +89,12 @@ pub const STRIP_BYTES: usize = 8192;
 /// [`STRIP_BYTES`] of [`FEW_ROWS`].
 pub const LONG_STRIP: usize = 16 * STRIP_BYTES;
 
+/// [`STRIP_BYTES`] of columns that have some elements side by side, whose nodes are fewer. What is prefetched behind a
+/// row's part is the next strip's, and read again. 128 MiB, two threads of a busy EPYC with AVX-512, CPU time of each,
+/// ms of 8 and of 32 KiB: norm of f32 (512, 8192, 8) over axes 0 and 2 11.0, 8.9; of 512 MiB (4000, 4096, 8) 55.6,
+/// 36.7.
+pub const STRIP_BESIDE: usize = 4 * STRIP_BYTES;
+
 /// Bytes of a strip of few rows, whose nodes are few, too: max of 2 rows 6.5, and with long strips 5.4 ms; min of 4
 /// rows 5.4, 4.7.
 pub const STRIP: usize = 1 << 17;

@@ -36,6 +36,11 @@ pub(crate) unsafe fn written<T, const N: usize>(room: [MaybeUninit<T>; N]) -> [T
     unsafe { (&raw const room).cast::<[T; N]>().read() }
 }
 
+/// Lanes that begin at a cache line: where they do not stay in registers, no vector of them lies across two lines.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(crate) struct Aligned<T>(pub T);
+
 /// The closure as it is. An attribute may stand before an argument, not before what a `let` binds: this is how a
 /// closure with a name is `inline(always)`.
 #[inline(always)]

@@ -215,6 +215,13 @@ unsafe fn blocks<T: Copy>(level: Simd, x: *const T, n: usize, columns: usize, st
             ) {
                 const B: usize = $b;
                 let high = V::DECKS * B;
+                // Blocks below one another fill a cache line of each column: not of few columns, nor of rows that
+                // compete for one cache set.
+                let line = LINE_BYTES / 16 / V::DECKS * high;
+                let (row, apart) = (columns * size_of::<T>(), step * size_of::<T>());
+                let is_deep = row >= 2 * LINE_BYTES && !apart.is_multiple_of(1024);
+                // All of these rows are read at once.
+                let ahead = if is_deep { AHEAD.max(line * row) } else { AHEAD };
                 // The block of the rows from `i` on that begins in column c.
                 let block = inlined(
                     #[inline(always)]
@@ -222,10 +229,10 @@ unsafe fn blocks<T: Copy>(level: Simd, x: *const T, n: usize, columns: usize, st
                     let rows = x.wrapping_add(i * step);
                     if step == columns {
                         // A block's share of later rows.
-                        prefetch(rows.wrapping_byte_add(AHEAD).wrapping_add(c * high), high * B);
+                        prefetch(rows.wrapping_byte_add(ahead).wrapping_add(c * high), high * B);
                     } else if (c * size_of::<T>()).is_multiple_of(LINE_BYTES) {
-                        let ahead = ROWS_AHEAD.max(LINE_BYTES / size_of::<T>());
-                        for row in ahead..ahead + high {
+                        let first = ROWS_AHEAD.max(LINE_BYTES / size_of::<T>());
+                        for row in first..first + high {
                             prefetch(rows.wrapping_add(row * step + c), 1);
                         }
                     }
@@ -263,11 +270,7 @@ unsafe fn blocks<T: Copy>(level: Simd, x: *const T, n: usize, columns: usize, st
                     }
                 });
                 let Range { start: mut next, end } = rows;
-                // Blocks below one another fill a cache line of each column: not of few columns, nor of rows that
-                // compete for one cache set.
-                let line = LINE_BYTES / 16 / V::DECKS * high;
-                let (row, apart) = (columns * size_of::<T>(), step * size_of::<T>());
-                if row >= 2 * LINE_BYTES && !apart.is_multiple_of(1024) {
+                if is_deep {
                     while next + line <= end {
                         for c in (0..columns).step_by(B) {
                             for below in (0..line).step_by(high) {

@@ -8,14 +8,14 @@ use super::lane::Lane;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use super::rows::Scratch;
-use super::strip::{Beside, Strip};
+use super::strip::{Beside, Single, Strip};
 use crate::loops::{Item, Value};
 use crate::moves::{TILE, copy};
 use crate::output::Output;
 use crate::panel::{Panel, RowList};
 use crate::policy::{
-    APART_ITEMS, BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, FEW_ROWS, LONG_STRIP, MOST_FEW, MOST_ROWS, NARROW, PANEL,
-    STRIP, STRIP_BYTES, STRIP_NODES,
+    APART_ITEMS, BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, FEW_ROWS, LONG_STRIP, MOST_FEW, MOST_ROWS, PANEL, STRIP,
+    STRIP_BESIDE, STRIP_BYTES, STRIP_NODES, TILE_ITEMS,
 };
 use crate::simd::prefetch;
 use crate::transpose::{Rows, take_apart};
@@ -85,7 +85,14 @@ impl Work<'_> {
             true => lane.len,
             false => {
                 let long = self.facts.runs && self.facts.rows == FEW_ROWS;
-                let bytes = if long { LONG_STRIP } else { STRIP_BYTES }.max(STRIP / count);
+                // Rows that are transposed stay in L2.
+                let longest = TILE_ITEMS / 2 / self.facts.rows * beside;
+                let bytes = match (beside > 1 && group == 1, long) {
+                    (true, _) => STRIP_BESIDE.min(longest).max(STRIP_BYTES),
+                    (_, true) => LONG_STRIP,
+                    _ => STRIP_BYTES,
+                };
+                let bytes = bytes.max(STRIP / count);
                 // Other columns lie between those that are spread: a strip of either is as long in memory.
                 let step = self.problem.size * beside;
                 let step = if lane.x as usize >= 4 * step { lane.x as usize } else { step };
@@ -140,14 +147,20 @@ impl Work<'_> {
         if chunks == 1 {
             let strips = outer * strips;
             let each = (4 * BLOCK / count.saturating_mul(strip)).clamp(1, strips.div_ceil(8 * self.threads).max(1));
+            // All rows are one panel, without a tree above.
+            let is_one = !few && group == 1 && beside == 1 && count <= self.facts.rows;
             self.quiet_tasks(strips.div_ceil(each), &|task| {
+                let mut single = Single::new(self.facts.node);
                 for task in task * each..strips.min((task + 1) * each) {
                     let (strip, at, first) = place(task);
                     // SAFETY: the caller vouches for the elements and the places, and the outputs of strips are
                     // disjoint.
                     unsafe {
-                        let nodes = self.grouped(nodes_of(&strip), group);
-                        finish(&nodes, at, first);
+                        if is_one {
+                            finish(self.one_panel(&lane, &strip, &mut single), at, first);
+                        } else {
+                            finish(&self.grouped(nodes_of(&strip), group), at, first);
+                        }
                     }
                 }
             });
@@ -209,7 +222,6 @@ impl Work<'_> {
         let mut walk = Walk::new(strip.axes, strip.base, if beside.is_some() { 0 } else { first_row });
         let mut ats: Vec<At> = Vec::with_capacity(most);
         let mut untold = 0;
-        let is_narrow = width * self.problem.size <= NARROW && lane.x == self.problem.size as isize;
         for (panel, row) in (0..rows).step_by(most).enumerate() {
             let n = most.min(rows - row);
             let from = first_row + row;
@@ -227,13 +239,7 @@ impl Work<'_> {
                             ats.push(walk.at());
                             walk.advance();
                         }
-                        let step = walk.at().x.addr().wrapping_sub(ats[0].x.addr());
-                        if is_narrow && n == most {
-                            // The panel after the next one, if rows are a step apart.
-                            ats.iter().for_each(|at| {
-                                prefetch(at.x.wrapping_add(step).wrapping_add(step), width * self.problem.size)
-                            });
-                        }
+                        self.look_ahead(&ats, lane, width, row + 2 * most < rows);
                     }
                     self.rows_of(&ats, lane, width, &mut items)
                 }

@@ -19,6 +19,7 @@ mod queues;
 mod rows;
 mod runs;
 mod segments;
+mod sequence;
 mod singles;
 mod slabs;
 mod span;

@@ -8,10 +8,10 @@ use super::Work;
 use super::lane::Lane;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
-use crate::loops::{ALIGN, Item, Loops, Node, Value};
+use crate::loops::{Item, Loops, Node, Value};
 use crate::moves::{TILE, copy, copy_lines};
 use crate::output::Output;
-use crate::policy::{ALONE, BLOCK, CHUNK, EARLY, FIRST, LEAST_DECIDED, LONG_BLOCK, LONG_RUN, MOST_DECIDED, ROWS_ITEMS};
+use crate::policy::{ALONE, BLOCK, CHUNK, EARLY, FIRST, LEAST_DECIDED, LONG_BLOCK, MOST_DECIDED, ROWS_ITEMS};
 use crate::simd::prefetch;
 use crate::transpose::{LINE_BYTES, Rows, take_apart};
 
@@ -133,7 +133,8 @@ impl Work<'_> {
     /// The kept axes along which rows follow one another, if rows are short enough to take many at once. 128 MiB, two
     /// threads of a busy EPYC with AVX-512, CPU time of each, ms of rows with gaps one by one, and copied: var of bf16
     /// (441505, 137), 152 apart, 42.9, 11.1; sum of f32 (400000, 70), 77 apart, 17.4, 6.7; max of f32 (800000, 32), 40
-    /// apart, 19.3, 7.0.
+    /// apart, 19.3, 7.0. Longer ones are read in place: min of i32 (50080, 634), 670 apart, one output after the other
+    /// 5.2, and a batch of them 3.7.
     fn short_rows(&self) -> Option<Lane> {
         let (nearest, others) = self.problem.kept.split_last()?;
         let mut lane = Lane::of(*nearest);
@@ -146,10 +147,20 @@ impl Work<'_> {
         let (len, dim) = (self.problem.count, &lane.dim);
         let is_one = self.problem.reduced.len() <= 1;
         let is_adjacent = self.are_adjacent(dim) && len <= BLOCK / 2;
-        // Rows with gaps between them are copied.
-        let gains = self.kernel.apart(len) || len.is_power_of_two() || !self.load.direct();
-        let is_copied = len < ALONE && dim.len >= TILE && gains;
-        (is_one && (is_adjacent || is_copied)).then_some(lane)
+        let is_copied = dim.len >= TILE && (self.are_together(len) || len < ALONE && !self.load.direct());
+        (is_one && (is_adjacent || is_copied || self.have_gaps(dim) && len <= BLOCK)).then_some(lane)
+    }
+
+    /// Whether many rows of this length are reduced together. If they have gaps, they are copied side by side.
+    fn are_together(&self, len: usize) -> bool {
+        self.kernel.apart(len) || len.is_power_of_two() && len < ALONE
+    }
+
+    /// Whether rows along a kept axis lie in place, with gaps between them, and are reduced one by one.
+    fn have_gaps(&self, rows: &Dim) -> bool {
+        let is_aligned = |dim: &Dim| dim.x.unsigned_abs().is_multiple_of(self.facts.align);
+        let in_place = self.reads_in_place() && self.problem.kept.iter().all(is_aligned);
+        in_place && !self.are_adjacent(rows) && !self.are_together(self.problem.count)
     }
 
     /// Whether rows along a kept axis follow one another without a gap.
@@ -224,8 +235,11 @@ impl Work<'_> {
         let mut scratch = Scratch::new(self.kernel);
         let (len, rows) = (self.problem.count, lane.dim.len);
         // Columns are reduced a tile at a time, and an odd number of tiles is no large power of two of bytes wide.
-        let apart = len < ALONE && self.kernel.apart(len);
-        let most = if apart { ((ROWS_ITEMS / len / TILE).saturating_sub(1) | 1) * TILE } else { BLOCK / len };
+        let most = match self.kernel.apart(len) {
+            true => ((ROWS_ITEMS / len / TILE).saturating_sub(1) | 1) * TILE,
+            false => BLOCK / len,
+        };
+        let has_gaps = self.have_gaps(&lane.dim);
         let mut row = from;
         while row < to {
             let at = row % rows;
@@ -234,8 +248,13 @@ impl Work<'_> {
             // SAFETY: `batch` rows lie along the lane, within what the caller vouches for; no other task writes these
             // outputs.
             unsafe {
-                let x = self.side_by_side(walk.at(), &lane.dim, batch, &mut scratch.items);
-                scratch.nodes.write(batch, |to| self.rows_of_block(x, batch, len, &mut scratch.room, to));
+                if has_gaps {
+                    let (x, step) = (walk.at().x.cast(), lane.dim.x);
+                    scratch.nodes.write(batch, |to| self.one_by_one(x, step, batch, len, &mut scratch.room, to));
+                } else {
+                    let x = self.side_by_side(walk.at(), &lane.dim, batch, &mut scratch.items);
+                    scratch.nodes.write(batch, |to| self.rows_of_block(x, batch, len, &mut scratch.room, to));
+                }
                 let (place, nodes) = (Walk::new(&self.problem.kept, self.base, first).out(), scratch.nodes.first());
                 self.finish_along(out, place, lane, at, nodes, batch, len);
             }
@@ -251,20 +270,11 @@ impl Work<'_> {
         // SAFETY: the caller vouches for the elements and for room for the nodes; the transposed rows have room for as
         // many elements, all of which `take_apart` writes.
         unsafe {
-            if len >= ALONE {
-                let step = len * self.facts.item;
-                for i in 0..n {
-                    let (x, to) = (x.wrapping_byte_add(i * step), to.byte_add(i * self.facts.node));
-                    if room.ends && self.ends_early(x, step as isize, len, to) {
-                        continue;
-                    }
-                    self.kernel.block(std::ptr::null(), x, len, 0, to);
-                    room.ends = self.facts.ends && self.kernel.is_final(to);
-                }
-                return;
-            }
             if !self.kernel.apart(len) {
-                return self.kernel.rows(x, n * len, len, to);
+                return match len {
+                    ALONE.. => self.one_by_one(x, (len * self.facts.item) as isize, n, len, room, to),
+                    _ => self.kernel.rows(x, n * len, len, to),
+                };
             }
             let size = self.facts.item;
             let mut apart = std::mem::replace(&mut room.apart, Items::new());
@@ -273,6 +283,24 @@ impl Work<'_> {
             take_apart(x, rows, columns, n);
             self.matrix(columns, len, n, room, to);
             room.apart = apart;
+        }
+    }
+
+    /// The trees over `n` rows of `len` elements, at most a block, each row by itself. Rows are `step` bytes apart.
+    ///
+    /// # Safety
+    /// `len` elements of each row are readable from `x` on, and `to` has room for `n` nodes.
+    unsafe fn one_by_one(&self, x: *const Item, step: isize, n: usize, len: usize, room: &mut Room, to: *mut Node) {
+        for i in 0..n {
+            // SAFETY: the caller vouches for the elements and for room for the nodes.
+            unsafe {
+                let (x, to) = (x.wrapping_byte_offset(i as isize * step), to.byte_add(i * self.facts.node));
+                if room.ends && self.ends_early(x, step, len, to) {
+                    continue;
+                }
+                self.kernel.block(std::ptr::null(), x, len, 0, to);
+                room.ends = self.facts.ends && self.kernel.is_final(to);
+            }
         }
     }
 
@@ -310,84 +338,5 @@ impl Work<'_> {
     fn reads_in_place(&self) -> bool {
         let dense = self.problem.reduced.len() == 1 && self.problem.inner().x == self.facts.item as isize;
         dense && self.load.direct() && self.base.x.addr().is_multiple_of(self.facts.align)
-    }
-
-    /// The address of `n` elements along one axis: in place if memory has them as the kernel reads them, else copied.
-    pub(super) unsafe fn run_of(&self, at: At, dim: &Dim, n: usize, items: &mut Items) -> *const Item {
-        let size = self.facts.item;
-        if self.load.direct() && dim.x == size as isize && at.x.addr().is_multiple_of(self.facts.align) {
-            return at.x.cast();
-        }
-        let room = items.room(n * size);
-        // SAFETY: the caller vouches for `n` elements along the axis, and there is room for them.
-        unsafe { self.load.gather(at, dim, n, room) };
-        room
-    }
-
-    /// The address of `n` elements of one output's sequence, from the index `start`: in place, or copied.
-    pub(super) unsafe fn sequence(&self, base: At, start: usize, n: usize, items: &mut Items) -> *const Item {
-        let inner = self.problem.inner();
-        let outer = self.problem.reduced.split_last().map_or(&[][..], |(_, outer)| outer);
-        let mut walk = Walk::new(outer, base, start / inner.len);
-        let mut at = start % inner.len;
-        if at + n <= inner.len {
-            // SAFETY: the run lies within what the caller vouches for.
-            return unsafe { self.run_of(walk.at().step(&inner, at), &inner, n, items) };
-        }
-        let size = self.facts.item;
-        let raw = self.problem.size;
-        let is_run = inner.x == raw as isize && inner.len * raw < LONG_RUN;
-        if is_run && self.load.direct() {
-            let room = items.room(n * size);
-            // SAFETY: the caller vouches for the elements, for which there is room.
-            unsafe { self.runs_of(base, start, n, raw, room) };
-            return room;
-        }
-        if is_run && self.problem.reduced.iter().all(|dim| dim.mask == 0) {
-            // A conversion of a few elements takes as long as one of many.
-            let room = items.room((n * size).next_multiple_of(ALIGN) + n * raw);
-            let runs = room.wrapping_byte_add((n * size).next_multiple_of(ALIGN));
-            let along = Dim { len: n, x: raw as isize, mask: 0, out: 0 };
-            // SAFETY: as above; the runs are converted after they have been written.
-            unsafe {
-                self.runs_of(base, start, n, raw, runs);
-                self.load.gather(At { x: runs.cast_const().cast(), ..base }, &along, n, room);
-            }
-            return room;
-        }
-        let room = items.room(n * size);
-        let mut done = 0;
-        while done < n {
-            let run = (inner.len - at).min(n - done);
-            let to = room.wrapping_byte_add(done * size);
-            // SAFETY: the run lies within the sequence, which the caller vouches for, and there is room for all `n`
-            // elements.
-            unsafe { self.load.gather(walk.at().step(&inner, at), &inner, run, to) };
-            done += run;
-            at = 0;
-            walk.advance();
-        }
-        room
-    }
-
-    /// Copies `n` elements of one output's sequence, from the index `start`, as memory holds them: `bytes` bytes each,
-    /// those of the innermost axis side by side.
-    ///
-    /// # Safety
-    /// The elements are readable, and there is room for them.
-    unsafe fn runs_of(&self, base: At, start: usize, n: usize, bytes: usize, to: *mut Item) {
-        let (inner, outer) = self.problem.reduced.split_last().expect("a run");
-        let last = outer.last().expect("several runs");
-        let mut done = 0;
-        while done < n {
-            let (row, at) = ((start + done) / inner.len, (start + done) % inner.len);
-            // A run, or the part of one at an end; or some whole runs, a step apart.
-            let len = (inner.len - at).min(n - done);
-            let whole = if len < inner.len { 1 } else { ((n - done) / len).min(last.len - row % last.len) };
-            let x = Walk::new(outer, base, row).at().step(inner, at).x.cast::<Item>();
-            // SAFETY: these runs lie within the sequence, which the caller vouches for with room for it.
-            unsafe { copy_lines(x, whole, last.x, len, bytes, to.wrapping_byte_add(done * bytes), len) };
-            done += whole * len;
-        }
     }
 }

@@ -4,9 +4,12 @@
 use warpfold_array::problem::{At, Dim, Walk};
 
 use super::Work;
-use super::nodes::Items;
+use super::nodes::{Items, Nodes};
+use super::panels::Room;
 use crate::loops::Item;
 use crate::panel::RowList;
+use crate::policy::NARROW;
+use crate::simd::prefetch;
 use crate::transpose::{Rows, take_apart};
 
 /// A strip of columns, and the rows of it that a task reduces.
@@ -34,6 +37,21 @@ pub(super) struct Beside<'a> {
     next: usize,
 }
 
+/// Workspace of strips of one panel each, one after the other.
+pub(super) struct Single {
+    ats: Vec<At>,
+    items: Items,
+    room: Room,
+    nodes: Nodes,
+}
+
+impl Single {
+    /// For nodes of `node` bytes.
+    pub(super) fn new(node: usize) -> Self {
+        Self { ats: Vec::new(), items: Items::new(), room: Room::new(node), nodes: Nodes::new(node) }
+    }
+}
+
 impl<'a> Beside<'a> {
     /// For panels of at most `most` rows.
     pub(super) fn new(strip: &Strip<'a>, most: usize) -> Self {
@@ -50,6 +68,40 @@ impl<'a> Beside<'a> {
 }
 
 impl Work<'_> {
+    /// The nodes of the columns of a strip whose rows are one panel.
+    ///
+    /// # Safety
+    /// The strip is readable.
+    pub(super) unsafe fn one_panel<'s>(&self, lane: &Dim, strip: &Strip<'_>, single: &'s mut Single) -> &'s Nodes {
+        let Single { ats, items, room, nodes } = single;
+        let (mut walk, width) = (Walk::new(strip.axes, strip.base, strip.first_row), strip.width);
+        ats.clear();
+        for _ in 0..strip.rows {
+            ats.push(walk.at());
+            walk.advance();
+        }
+        self.look_ahead(ats, lane, width, false);
+        // SAFETY: the caller vouches for `width` elements of each row; the panel writes as many nodes.
+        unsafe {
+            let rows = self.rows_of(ats, lane, width, items);
+            nodes.write(width, |to| self.panel(rows.as_slice(), strip.first_row as u64, width, room, to));
+        }
+        self.tell(strip.rows * width);
+        nodes
+    }
+
+    /// Prefetches the panel after the next one, if rows are narrow. `is_more` says whether there is one; if
+    /// not, another strip may follow.
+    pub(super) fn look_ahead(&self, ats: &[At], lane: &Dim, width: usize, is_more: bool) {
+        let [first, second, ..] = ats else { return };
+        let (step, bytes) = (second.x.addr().wrapping_sub(first.x.addr()), width * self.problem.size);
+        let is_narrow = bytes <= NARROW && lane.x == self.problem.size as isize;
+        if is_narrow && (is_more || step <= 2 * bytes) {
+            let ahead = step.wrapping_mul(2 * self.facts.rows);
+            ats.iter().for_each(|at| prefetch(at.x.wrapping_byte_add(ahead), bytes));
+        }
+    }
+
     /// The addresses of the rows `from..from + n` of a strip whose columns have elements side by side, after they are
     /// transposed.
     pub(super) unsafe fn rows_beside(

@@ -59,6 +59,14 @@ fn short_rows_with_gaps_match_the_reference() {
 }
 
 #[test]
+fn long_rows_with_gaps_match_the_reference() {
+    random(60, &[1], &[0, 1], |r, axis| match axis {
+        0 => [1, 3, 65, 130][r.below(4)],
+        _ => [128, 235, 305, 511, 512, 640, 767, 769, 1000, 2049, 4096, 4097][r.below(12)],
+    });
+}
+
+#[test]
 fn short_rows_of_two_axes_with_gaps_match_the_reference() {
     random(60, &[2], &[1, 0, 2], |r, axis| match axis {
         0 | 1 => [0, 1, 2, 9, 70][r.below(5)],
