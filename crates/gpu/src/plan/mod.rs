@@ -21,6 +21,7 @@ mod policy;
 pub mod pool;
 mod reduce;
 mod reordered;
+mod rounds;
 pub mod rows;
 pub mod rowsums;
 pub mod rowwise;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use warpfold_kernels::reduce::call::CallAt;
 use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::parts::room;
-use warpfold_kernels::reduce::shape::piece::{ALONE, FEW, PACKS};
+use warpfold_kernels::reduce::shape::piece::{FEW, PACKS};
 use warpfold_kernels::reduce::shape::stage::LINES;
 use warpfold_kernels::reduce::shape::staged::{APART, FLAT, LINED, NESTED, ODD, Staged, TURNED, TWINS, WHOLE};
 use warpfold_kernels::reduce::table::KEPT;
@@ -13,12 +13,9 @@ use warpfold_kernels::reduce::table::KEPT;
 use super::Launch;
 use super::near::{conflicts, is_nested, is_stepped};
 use super::planner::Planner;
-use super::policy::{
-    SPREAD, STAGED_BANKS, STAGED_COSTS, STAGED_FLAT, STAGED_GAP, STAGED_TURNS, STRETCH_PART, TILE_ROUNDS, TURN_SHARE,
-    WARPS,
-};
+use super::policy::{SPREAD, STAGED_BANKS, STAGED_FLAT, STAGED_GAP, STAGED_TURNS, STRETCH_PART, TURN_SHARE, WARPS};
+use super::rounds::{Shared, Sharing};
 use warpfold_array::problem::{Dim, Problem};
-use warpfold_kernels::reduce::facts::Facts;
 
 /// Bytes that fit a warp's lines wherever they begin.
 const FIT: usize = 16 * LINES as usize - 15;
@@ -48,6 +45,11 @@ struct Units {
 }
 
 impl Units {
+    /// Units of a tile, at most.
+    fn most(&self) -> usize {
+        self.fit.min(self.along.len)
+    }
+
     /// Units of one element each, which are not staged.
     fn elements(along: Dim, size: usize) -> Self {
         Self { along, columns: Dim { len: 1, ..along }, bytes: size, lines: None, fit: LINES as usize, turns: None }
@@ -247,7 +249,7 @@ impl Planner<'_> {
     /// What an element costs in stretches of so many of a row's elements: its parts are written and read.
     fn stretch(&self, len: usize, units: &Units, run: Dim) -> f64 {
         let Sharing { width, per, twins } = self.sharing(units, Dim { len, ..run });
-        let shared = Shared::of(len.div_ceil(per), &self.fold.facts, units, width, usize::MAX);
+        let shared = Shared::of(len.div_ceil(per), &self.fold.facts, units.most(), width, usize::MAX);
         let part = (STRETCH_PART * self.fold.facts.words * if twins { 2 } else { 1 }) as f64;
         (shared.cost + part) / (len * if twins { 2 } else { 1 }) as f64
     }
@@ -284,7 +286,7 @@ impl Planner<'_> {
         let wanted = (outputs.total * along.len as u64 * stretches / (self.processors * SPREAD)) as usize;
         let dense = run.x == self.problem.size as isize;
         let Sharing { width, per, twins } = self.sharing(&units, run);
-        let shared = Shared::of(run.len.div_ceil(per), &self.fold.facts, &units, width, wanted);
+        let shared = Shared::of(run.len.div_ceil(per), &self.fold.facts, units.most(), width, wanted);
         let turned = units.turns.is_some();
         let tiles = along.len.div_ceil(shared.per_tile) as u64;
         // Lanes that share an output are a power of two of words apart.
@@ -352,66 +354,6 @@ impl Planner<'_> {
 /// Whether lines of 16 bytes have whole outputs of `bytes` bytes each, of which there are so many side by side.
 fn is_whole(bytes: usize, outputs: usize) -> bool {
     bytes.is_power_of_two() && bytes <= 16 && outputs.is_multiple_of(16 / bytes)
-}
-
-/// How a lane takes outputs.
-struct Sharing {
-    /// Outputs of a unit, or pairs of them.
-    width: usize,
-    /// Elements of a pack, for one output.
-    per: usize,
-    /// Whether outputs are taken in pairs.
-    twins: bool,
-}
-
-/// How lanes share the outputs of a tile.
-struct Shared {
-    /// Lanes to an output.
-    lanes: usize,
-    /// Packs of a lane.
-    packs: usize,
-    /// Units of a tile.
-    per_tile: usize,
-    /// What an output costs: the unit is that of [`STAGED_COSTS`].
-    cost: f64,
-}
-
-impl Shared {
-    /// Outputs that the lanes of a warp have side by side.
-    const fn abreast(&self) -> usize {
-        32 / self.lanes
-    }
-
-    /// The cheapest way for outputs of `packs` packs each, or pairs of outputs, `width` of a unit, of tiles of `wanted`
-    /// units or fewer; of at least as many as give each lane an output.
-    fn of(packs: usize, facts: &Facts, units: &Units, width: usize, wanted: usize) -> Self {
-        let [pack, exchange, output, tile] = STAGED_COSTS;
-        let [pack, exchange] = [pack, exchange].map(|cost| cost * facts.words);
-        let lanes = (1..=32).filter_map(|most| {
-            // Stretches of several lanes are whole subtrees.
-            let each = packs.div_ceil(most);
-            let each = if most > 1 && facts.ordered { each.next_power_of_two() } else { each };
-            // No more lanes than have something of an output.
-            let lanes = packs.div_ceil(each);
-            (each <= if lanes == 1 { ALONE } else { PACKS } as usize).then_some((lanes, each))
-        });
-        let ways = lanes.flat_map(|(lanes, each)| {
-            let abreast = 32 / lanes;
-            let most = units.fit.min(units.along.len).min(wanted.max(abreast.div_ceil(width)));
-            let levels = lanes.next_power_of_two().ilog2() as usize;
-            // All that fits, or whole rounds of the lanes.
-            let rounds = (most * width).div_ceil(abreast);
-            let whole = (rounds.saturating_sub(TILE_ROUNDS)..=rounds).map(move |rounds| rounds * abreast / width);
-            [most].into_iter().chain(whole).filter(move |&per_tile| (1..=most).contains(&per_tile)).map(
-                move |per_tile| {
-                    let outputs = per_tile * width;
-                    let all = tile + outputs.div_ceil(abreast) * (pack * each + exchange * levels + output);
-                    Self { lanes, packs: each, per_tile, cost: all as f64 / outputs as f64 }
-                },
-            )
-        });
-        ways.min_by(|a, b| a.cost.total_cmp(&b.cost)).expect("32 lanes have room for all packs of a tile")
-    }
 }
 
 #[cfg(test)]

@@ -283,8 +283,8 @@ impl Shape {
     }
 
     /// Windows of a lane in a tile of whole columns: as many as there are, or some more if lanes then meet fewer others
-    /// in a bank. The mean of bf16 (2,13,1720740,3) along two axes in order 1,0,3,2, three rows of 11 904 bytes, had all
-    /// lanes in one: 18 windows of 32 elements are 384 bytes.
+    /// in a bank. The mean of bf16 (2,13,1720740,3) along axes 2 and 3 in order 1,0,3,2, tiles of three rows, had all
+    /// lanes in one: 18 windows of 32 elements are 384 bytes of a row.
     fn spread(&self, cut: &Cut, quads: bool) -> usize {
         let least = (cut.wide * self.rows).div_ceil(32 * self.window);
         if quads {

@@ -17,10 +17,11 @@ use crate::reduce::shape::narrow::{store, write};
 use crate::reduce::shape::panel::{Panel, Strip};
 use crate::reduce::shape::parts::{self, PANEL_GROUP, Turn};
 use crate::reduce::shape::piece::{At, Kept, Outputs, divide, share};
+use crate::reduce::shape::slots::{Slots, meet_slots};
 use crate::reduce::shape::split::next;
 use crate::reduce::shape::stack::{Few, Own};
 use crate::reduce::shape::warp::eight_parts;
-use warpfold_simt::{Shared, Simt};
+use warpfold_simt::Simt;
 
 params! {
     /// Outputs, and how the work is shared out. A panel is `lanes * C` columns.
@@ -378,41 +379,6 @@ struct Located {
     column: u64,
     /// Whether there is such a column.
     has_columns: bool,
-}
-
-/// Parts in shared memory: rows of `wide` of them.
-#[derive(Clone, Copy)]
-struct Slots {
-    words: Shared<u32>,
-    all: u32,
-    wide: u32,
-}
-
-/// Rows of slots meet in pairs until one is left of each `group` (powers of two); `rows_of` says in which row a slot
-/// is, and where there. There is a barrier at each end.
-#[inline(always)]
-fn meet_slots<S: Simt, P: Parts>(
-    s: &S,
-    f: &P,
-    slots: Slots,
-    rows: u32,
-    group: u32,
-    rows_of: impl Fn(u32) -> (u32, u32),
-) {
-    let Slots { words, all, wide } = slots;
-    let mut step = 1;
-    while s.again(step < group) {
-        let mut i = s.thread_x();
-        while s.again(i < share(rows, 2 * step) * wide) {
-            let (row, place) = rows_of(i);
-            let left = row * 2 * step * wide + place;
-            let (a, b) = (get(s, words, all, left, f.nothing()), get(s, words, all, left + step * wide, f.nothing()));
-            put(s, words, all, left, f.meet(a, b));
-            i += s.block_dim_x();
-        }
-        s.barrier();
-        step *= 2;
-    }
 }
 
 /// The part type of a panel.

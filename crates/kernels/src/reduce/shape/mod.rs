@@ -10,6 +10,7 @@
 //! - [`tiled`]: outputs whose elements lie in another order than that of the tree; leaves parts for `rows`.
 //! - [`describe`]: what the others do where every element goes up a tree and is looked at for extremes too.
 //! - [`map`]: where the elements of a reduced sequence lie.
+//! - `slots`: where parts of columns meet in a block.
 //! - `narrow`: results of 1 and 2 bytes, written by lines.
 //! - [`parts`]: partial results of the above, from the workspace.
 
@@ -23,6 +24,7 @@ pub mod parts;
 pub mod piece;
 pub mod rows;
 pub mod shallow;
+mod slots;
 pub mod split;
 pub mod stack;
 pub mod stage;

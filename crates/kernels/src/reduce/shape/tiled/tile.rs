@@ -68,11 +68,11 @@ params! {
         pub apart: u32,
         /// Rows that windows read on.
         pub beyond: u32,
-        /// If a tile has all rows of its columns, which follow one another in the output: how many windows a lane takes,
-        /// one after the other in the output. Otherwise none.
+        /// If a tile has all rows of its columns, which follow one another in the output: how many windows a lane
+        /// takes. Otherwise none.
         pub spread: u32,
-        /// Bytes from row to row of a window in shared memory, if all are equally far apart. Where a tile has all rows of
-        /// its columns, a window then has whole columns side by side, of [`quads`](super::quads) of as many rows.
+        /// Bytes from row to row of a window in shared memory, if all are equally far apart. Where a tile has all rows
+        /// of its columns, a window then has whole ones, which are read by quads.
         pub even: u32,
         /// Bytes of an element.
         pub size: u32,
