@@ -192,7 +192,7 @@ pub(super) fn widened<'t, T: Wide>(
     x: &'t [T],
     tile: &'t mut [MaybeUninit<T::Float>; BLOCK],
 ) -> &'t [T::Float] {
-    if size_of::<T>() == size_of::<T::Float>() {
+    if T::DTYPE == <T::Float as Element>::DTYPE {
         // SAFETY: they are of one type.
         return unsafe { std::slice::from_raw_parts(x.as_ptr().cast(), x.len()) };
     }

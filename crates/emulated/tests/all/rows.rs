@@ -1,6 +1,6 @@
 //! Rows at pitches and offsets that random problems seldom have.
 
-use super::reductions::{Axis, Case, Choices, check};
+use super::reductions::{Axis, Case, Choices, check, check_all};
 use crate::{Emulated, brief, pick};
 use warpfold::{DType, Op};
 
@@ -96,6 +96,28 @@ fn long_rows_have_the_bits_of_the_cpu_wherever_they_start() {
         |most, seed| [128, 256].map(|packs| packs * most + pick(130 * most, seed)),
     );
     assert!(long > 200, "{long}");
+}
+
+#[test]
+fn lines_of_whole_outputs_have_the_bits_of_the_cpu_however_many_there_are() {
+    let (on, mut seed) = (Emulated::new(), 23);
+    let cases = [
+        (Op::Sum, DType::F16),
+        (Op::Mean, DType::BF16),
+        (Op::Norm, DType::F16),
+        (Op::Max, DType::BF16),
+        (Op::Max, DType::U8),
+        (Op::Min, DType::I16),
+    ];
+    let all = (0..60).map(|i| {
+        let (op, dtype) = cases[i % cases.len()];
+        let len = 2 << pick(4 / dtype.size(), &mut seed);
+        // Multiples of a line of outputs, of which a tile has any number.
+        let axes = vec![plain(8 * (1 + pick(300, &mut seed)), false), plain(len, true)];
+        Case { op, dtype, axes, turn: 0, offset: 0, options: Choices::default(), seed: pick(1 << 30, &mut seed) as u64 }
+    });
+    let ran = check_all(&on, all);
+    assert!(ran["staged"] > 30, "{ran:?}");
 }
 
 #[test]

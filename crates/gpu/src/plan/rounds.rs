@@ -48,7 +48,10 @@ impl Shared {
         });
         let ways = lanes.flat_map(|(lanes, each)| {
             let abreast = 32 / lanes;
-            let most = fit.min(wanted.max(abreast.div_ceil(width)));
+            // Whole lines of results that are as narrow as elements, unless there are fewer.
+            let least = abreast.div_ceil(width);
+            let most = fit.min(wanted.max(least));
+            let most = if most > least { most - most % least } else { most };
             let levels = lanes.next_power_of_two().ilog2() as usize;
             // All that fits, or whole rounds of the lanes.
             let rounds = (most * width).div_ceil(abreast);

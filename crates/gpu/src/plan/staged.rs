@@ -297,7 +297,10 @@ impl Planner<'_> {
         let [flat, lined] = [flat, lined].map(|is| is && units.turns.is_none());
         let few = dense && row == 0 && shared.lanes == 1 && columns.len == 1 && (2..=FEW as usize).contains(&run.len);
         let beside = along.x == bytes as isize && self.out(&along) == 1;
-        let whole = self.fold.narrow && few && units.turns.is_none() && beside && is_whole(bytes, along.len);
+        // Each tile has whole lines.
+        let per_tile = shared.per_tile.min(along.len);
+        let in_lines = is_whole(bytes, along.len) && is_whole(bytes, per_tile);
+        let whole = self.fold.narrow && few && units.turns.is_none() && beside && in_lines;
         let (mut bytes, mut room) = (bytes, lines.unwrap_or(1));
         if let Some(turns) = units.turns.filter(|turns| !turns.nested) {
             bytes = if shared.per_tile == 1 { turns.alone } else { bytes };

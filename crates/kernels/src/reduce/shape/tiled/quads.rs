@@ -44,7 +44,7 @@ impl<const K: usize> Tile<'_, K> {
         let most = (1 << quads(rows)) - 1;
         let at = |p: usize| {
             let (quad, row) = (p as u32 >> rows.trailing_zeros(), p as u32 & (rows - 1));
-            first.offset(row * shape.even + (quad + turn & most) * B::PER * shape.size)
+            first.offset(row * shape.even + ((quad + turn) & most) * B::PER * shape.size)
         };
         if B::SIZE == 4 && s.branch(shape.size == 2) {
             let halves: [[u16; 4]; STEPS] = warpfold_simt::array::from_fn(
