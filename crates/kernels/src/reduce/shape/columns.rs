@@ -5,7 +5,7 @@
 //! rows and meet in shared memory; blocks leave parts, and the last of a panel reduces these. Where few columns have
 //! few rows, lanes side by side have those of several units, one after the other. Where columns need some of a warp's
 //! lanes, threads that follow one another are teams of as many, in place of warps. Columns may also be parts of longer
-//! rows, which another launch reduces. Bottleneck: memory.
+//! rows, which another launch reduces, or no output's, where outputs are a few steps apart. Bottleneck: memory.
 
 use crate::address::array;
 use crate::node::{Node, fetch, get, publish, put};

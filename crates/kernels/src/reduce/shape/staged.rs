@@ -95,8 +95,8 @@ pub const LINED: u32 = 4;
 /// Outputs have their elements in several turns, each of which has its room in the stage: the tile's units of that
 /// turn.
 pub const TURNED: u32 = 8;
-/// A line has one output or several, and no other begins in it; results lie side by side, too, and are as narrow as
-/// elements: nothing need be staged.
+/// A line has one output or several, and no other begins in it, and tiles have whole lines; results lie side by side,
+/// too, and are as narrow as elements: nothing need be staged.
 pub const WHOLE: u32 = 16;
 /// Outputs side by side are taken in pairs: a word has an element of each.
 pub const TWINS: u32 = 32;
