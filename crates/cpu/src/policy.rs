@@ -58,8 +58,9 @@ pub const TALL: usize = 128;
 pub const FEW_ROWS: usize = 8;
 
 /// Rows of fewer elements than this are transposed and reduced as columns by kernels of trees, if their length is no
-/// power of two, or NaNs are left out; variances have a bound of their own. 128 MiB, two threads, ms of one row at a time, and transposed (a read takes 2.6): rows of 78, sum of
-/// bf16 12.2, 5.5; of 100, sum of f32 4.9, 4.2; of bf16 9.8, 5.1; var of f32 15.5, 5.3.
+/// power of two, or NaNs are left out; variances have a bound of their own. 128 MiB, two threads, ms of one row at a
+/// time, and transposed (a read takes 2.6): rows of 78, sum of bf16 12.2, 5.5; of 100, sum of f32 4.9, 4.2; of bf16
+/// 9.8, 5.1; var of f32 15.5, 5.3.
 pub const SHORT: usize = 128;
 
 /// Elements of short rows that are transposed at a time. 128 MiB, two threads of an EPYC with AVX-512, ms of 4096,
@@ -78,8 +79,9 @@ pub const SHORT_BYTES: usize = 256;
 /// by 32.
 pub const HIGH: usize = 4 * PANEL;
 
-/// Rows of at least this many elements, if they are no columns, are blocks of their own. 1 GiB of f32 in rows of 1024, two threads, ms of all
-/// rows of a block level by level, and so: max 42, 27; sum 44, 28 (a read takes 28). In rows of 64, sum 51, 73.
+/// Rows of at least this many elements, if they are no columns, are blocks of their own. 1 GiB of f32 in rows of 1024,
+/// two threads, ms of all rows of a block level by level, and so: max 42, 27; sum 44, 28 (a read takes 28). In rows of
+/// 64, sum 51, 73.
 pub const ALONE: usize = 256;
 
 /// Bytes of a row that a task of columns reduces: a stack of log2(rows) such rows stays in L2, and two pages are read
