@@ -5,7 +5,8 @@
     bench/gpu_rows_bench.py [--samples 15] [--filter WORDS] [--compile] [--json FILE]
 
 Softmax, norms, losses and pooling, forward and backward, bfloat16 and float32. A sample is the time between two events of
-the stream, of a function whose tensors were all made before; sides take turns. The stream sleeps before the first event,
+the stream, of a function whose tensors were all made before; sides take turns. If liger-kernel is
+installed it is a side, too, of softmax, norms and cross-entropy (whose gradient it writes over a copy of the logits). The stream sleeps before the first event,
 so that what the function queues is there when the GPU comes to it: a sample is the GPU's time, not the host's. The results of Warpfold are compared
 with the CPU's, bit by bit, on the first 64 rows: a row's result does not depend on the others. (Gradients of weights
 are sums over all rows, and are not compared here.) The line of a case has the median of Warpfold and of a copy of as
@@ -23,6 +24,11 @@ import torch
 import torch.nn.functional as F
 
 import warpfold as wf
+
+try:
+    from liger_kernel.transformers import functional as liger
+except ImportError:
+    liger = None
 
 SHAPES = [(32768, 4096), (65536, 1536), (524288, 128), (32768, 2880), (8192, 32768), (1024, 262144)]
 LOGITS = [(8192, 32000), (8192, 50257), (4096, 152064), (8192, 128256)]
@@ -44,7 +50,7 @@ def cases():
             if dtype == torch.float32 and shape not in (SHAPES[0], SHAPES[4]):
                 continue
             of = f"{str(dtype)[6:]} {shape}"
-            yield f"softmax {of}", 2, lambda s=shape, d=dtype: unary(s, d, wf.torch.softmax, F.softmax, (-1,))
+            yield f"softmax {of}", 2, lambda s=shape, d=dtype: softmax(s, d)
             yield f"rms_norm {of}", 2, lambda s=shape, d=dtype: norm(s, d, "rms_norm", False)
             yield f"layer_norm {of}", 2, lambda s=shape, d=dtype: norm(s, d, "layer_norm", False)
             yield f"softmax backward {of}", 3, lambda s=shape, d=dtype: pulled(s, d, "softmax")
@@ -102,13 +108,30 @@ def unary(shape, dtype, ours, theirs, rest):
     return {"warpfold": lambda: ours(x, *rest), "torch": lambda: theirs(x, *rest)}, lambda: ours(few, *rest)
 
 
+def softmax(shape, dtype):
+    sides, few = unary(shape, dtype, wf.torch.softmax, F.softmax, (-1,))
+    x = random(shape, dtype)
+    return sides | ({"liger": lambda: liger.liger_softmax(x)} if liger else {}), few
+
+
+def norms(name, width, dtype):
+    """The function of each side, with PyTorch's arguments."""
+    sides = {"warpfold": getattr(wf.torch, name), "torch": getattr(F, name)}
+    if liger and name == "rms_norm":
+        sides["liger"] = lambda x, _, weight, eps: liger.liger_rms_norm(x, weight, eps, in_place=False)
+    elif liger:
+        bias = torch.zeros(width, dtype=dtype, device="cuda", requires_grad=True)
+        sides["liger"] = lambda x, _, weight, eps: liger.liger_layer_norm(x, weight, bias, eps)
+    return sides
+
+
 def norm(shape, dtype, name, backward):
     x, weight = random(shape, dtype), random(shape[1:], dtype, 1)
     eps = {"eps": 1e-5}
-    ours, theirs = getattr(wf.torch, name), getattr(F, name)
-    few = x[:64].cpu()
+    functions = norms(name, shape[1:], dtype)
+    ours, few = functions["warpfold"], x[:64].cpu()
     if not backward:
-        sides = {k: lambda f=f: f(x, shape[1:], weight, **eps) for k, f in (("warpfold", ours), ("torch", theirs))}
+        sides = {k: lambda f=f: f(x, shape[1:], weight, **eps) for k, f in functions.items()}
         return sides, lambda: ours(few, shape[1:], weight.cpu(), **eps)
     gradient = random(shape, dtype, 2)
 
@@ -117,7 +140,7 @@ def norm(shape, dtype, name, backward):
         y = f(x, list(shape[1:]), weight, **eps)
         return lambda: torch.autograd.grad(y, (x, weight), gradient, retain_graph=True)[0]
 
-    sides = {k: gradients(f, x, weight, gradient) for k, f in (("warpfold", ours), ("torch", theirs))}
+    sides = {k: gradients(f, x, weight, gradient) for k, f in functions.items()}
     return sides, lambda: gradients(ours, few, weight.cpu(), gradient[:64].cpu())()
 
 
@@ -131,6 +154,8 @@ def pulled(shape, dtype, name):
 
     ours, theirs = getattr(wf.torch, name), getattr(F, name)
     sides = {"warpfold": gradients(ours, x, gradient), "torch": gradients(theirs, x, gradient)}
+    if liger:
+        sides["liger"] = gradients(lambda x, _: liger.liger_softmax(x), x, gradient)
     return sides, lambda: gradients(ours, x[:64].cpu(), gradient[:64].cpu())()
 
 
@@ -187,6 +212,9 @@ def cross_entropy(shape):
         "warpfold": lambda: gradients(wf.torch.cross_entropy, x, target),
         "torch": lambda: gradients(F.cross_entropy, x, target),
     }
+    if liger:
+        own = x.clone()
+        sides["liger"] = lambda: gradients(liger.liger_cross_entropy, own, target)
     return sides, lambda: gradients(wf.torch.cross_entropy, x[:64].cpu(), target[:64].cpu())
 
 
@@ -225,6 +253,13 @@ def main():
         block = torch.empty(int(passes * size) // 2, dtype=torch.uint8, device="cuda")
         to = torch.empty_like(block)
         sides["copy"] = lambda block=block, to=to: to.copy_(block)
+        if "liger" in sides:
+            try:
+                sides["liger"]()
+            except RuntimeError as error:
+                # It refuses rows of more than 65 536 elements.
+                print(f"{name}: {error}")
+                del sides["liger"]
         if args.compile:
             torch._dynamo.reset()
             sides["compiled"] = torch.compile(sides["torch"])
