@@ -6,7 +6,7 @@
 
 Softmax, norms, losses and pooling, forward and backward, bfloat16 and float32. A sample is the time between two events of
 the stream, of a function whose tensors were all made before; sides take turns. If liger-kernel is
-installed it is a side, too, of softmax, norms and cross-entropy (whose gradient it writes over a copy of the logits). The stream sleeps before the first event,
+installed it is a side, too, of softmax, norms and cross-entropy (whose gradient it writes over a copy of the logits, which are its logits the next time). The stream sleeps before the first event,
 so that what the function queues is there when the GPU comes to it: a sample is the GPU's time, not the host's. The results of Warpfold are compared
 with the CPU's, bit by bit, on the first 64 rows: a row's result does not depend on the others. (Gradients of weights
 are sums over all rows, and are not compared here.) The line of a case has the median of Warpfold and of a copy of as
@@ -102,16 +102,16 @@ def random(shape, dtype, seed=0):
     return torch.randn(shape, generator=torch.Generator("cuda").manual_seed(seed), device="cuda", dtype=dtype)
 
 
-def unary(shape, dtype, ours, theirs, rest):
+def unary(shape, dtype, ours, theirs, rest, **others):
     x = random(shape, dtype)
     few = x[:64].cpu()
-    return {"warpfold": lambda: ours(x, *rest), "torch": lambda: theirs(x, *rest)}, lambda: ours(few, *rest)
+    sides = {"warpfold": lambda: ours(x, *rest), "torch": lambda: theirs(x, *rest)}
+    return sides | {name: lambda f=f: f(x) for name, f in others.items()}, lambda: ours(few, *rest)
 
 
 def softmax(shape, dtype):
-    sides, few = unary(shape, dtype, wf.torch.softmax, F.softmax, (-1,))
-    x = random(shape, dtype)
-    return sides | ({"liger": lambda: liger.liger_softmax(x)} if liger else {}), few
+    others = {"liger": liger.liger_softmax} if liger else {}
+    return unary(shape, dtype, wf.torch.softmax, F.softmax, (-1,), **others)
 
 
 def norms(name, width, dtype):

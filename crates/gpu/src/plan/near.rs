@@ -39,12 +39,26 @@ pub(super) fn is_nested(Problem { kept, reduced, size, count, .. }: &Problem) ->
 
 /// How many of the lanes that read at once want different words of one of so many banks.
 pub(super) fn conflicts(words: impl Iterator<Item = usize>, banks: usize) -> usize {
-    let mut found = vec![Vec::new(); banks];
-    for word in words {
-        let bank: &mut Vec<usize> = &mut found[word % banks];
-        if !bank.contains(&word) {
-            bank.push(word);
-        }
+    let mut different: Vec<usize> = words.collect();
+    different.sort_unstable();
+    different.dedup();
+    let mut of_bank = vec![0; banks];
+    different.iter().for_each(|word| of_bank[word % banks] += 1);
+    of_bank.into_iter().max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::conflicts;
+
+    #[test]
+    fn lanes_conflict_if_they_want_other_words_of_a_bank() {
+        assert_eq!(conflicts(0..32, 32), 1);
+        assert_eq!(conflicts((0..32).map(|lane| 3 * lane), 32), 1);
+        assert_eq!(conflicts((0..32).map(|lane| 4 * lane), 32), 4);
+        assert_eq!(conflicts((0..32).map(|lane| 96 * lane), 32), 32);
+        // One word is read once for all lanes.
+        assert_eq!(conflicts((0..32).map(|lane| lane / 2), 32), 1);
+        assert_eq!(conflicts((0..32).map(|_| 7), 32), 1);
     }
-    found.iter().map(Vec::len).max().unwrap_or(0)
 }
