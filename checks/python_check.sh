@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the Python package's wheel as a user would, installs it into a fresh environment, and runs its tests there.
-# PYTHON names the interpreter; EXTRAS more packages to install, whose arrays the tests then take, too.
+# PYTHON names the interpreter; EXTRAS more packages to install, whose arrays the tests then take, too. BUILD replaces
+# the release profile by arguments of maturin's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 room="$(mktemp -d)"
@@ -8,7 +9,11 @@ trap 'rm -rf "$room"' EXIT
 
 "${PYTHON:-python3}" -m venv "$room/venv"
 pip() { "$room/venv/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
-pip wheel --no-deps --wheel-dir "$room" ./crates/python
+settings=()
+if [ -n "${BUILD-}" ]; then
+    settings=(--config-settings "build-args=$BUILD")
+fi
+pip wheel --no-deps "${settings[@]}" --wheel-dir "$room" ./crates/python
 wheel="$(echo "$room"/warpfold-*.whl)"
 size="$(stat -c %s "$wheel")"
 echo "$(basename "$wheel"): $size bytes"
