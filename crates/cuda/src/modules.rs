@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use cudarc::driver::{result, sys};
 use warpfold_array::CudaError;
 use warpfold_gpu::ptx::{parameters, room};
-use warpfold_gpu::runtime::{Handle, Loaded};
+use warpfold_gpu::runtime::{Handle, Loaded, Properties};
 
 use crate::relaxed::Relaxed;
 use crate::said::words;
@@ -32,8 +32,9 @@ unsafe impl Send for Module {}
 
 impl Modules {
     /// The kernel of that name, loaded by the first call for it: the library's, or that of a text. The context is
-    /// current, that of a GPU of this compute `capability`.
-    pub(crate) fn load(&self, entry: &str, text: Option<String>, capability: (u32, u32)) -> Result<Loaded, CudaError> {
+    /// current, that of a GPU of these properties.
+    pub(crate) fn load(&self, entry: &str, text: Option<String>, gpu: &Properties) -> Result<Loaded, CudaError> {
+        let (capability, shared_bytes) = (gpu.capability, gpu.shared_bytes);
         let mut loaded = self.lock();
         let is_it = |known: &&Module| &*known.kernel.entry == entry && known.text.as_deref() == text.as_deref();
         if let Some(known) = loaded.iter().find(is_it) {
@@ -49,11 +50,12 @@ impl Modules {
         let room = room(&text);
         let code = if kept.is_none() { warpfold_kernels::code(entry, capability) } else { None };
         // A driver that is older than the code compiles the text.
-        let (raw, function) = match code.and_then(|code| load(entry, &code, room).ok()) {
+        let (raw, function) = match code.and_then(|code| load(entry, &code, room, shared_bytes).ok()) {
             Some(loaded) => loaded,
-            None => load(entry, (text + "\0").as_bytes(), room)?,
+            None => load(entry, (text + "\0").as_bytes(), room, shared_bytes)?,
         };
         let function = Handle(function.cast());
+        let room = room.unwrap_or(0);
         let kernel = Loaded { entry: entry.into(), function, parameters, room, index: loaded.len() };
         loaded.push(Module { raw, text: kept, kernel: kernel.clone() });
         Ok(kernel)
@@ -82,9 +84,12 @@ impl Modules {
     }
 }
 
+/// A module and its kernel.
+type Found = (sys::CUmodule, sys::CUfunction);
+
 /// Loads a module into the current context, machine code or a text that ends in a zero, and finds its entry, whose
-/// large shared array has `room` bytes.
-fn load(entry: &str, image: &[u8], room: u32) -> Result<(sys::CUmodule, sys::CUfunction), CudaError> {
+/// large shared array has `room` bytes, or as many as each launch says, of `shared_bytes` that a block can have.
+fn load(entry: &str, image: &[u8], room: Option<u32>, shared_bytes: u32) -> Result<Found, CudaError> {
     const LOG_BYTES: usize = 4096;
     let name = CString::new(entry).map_err(|_| CudaError::UnknownEntry { entry: entry.to_owned() })?;
     let mut log = vec![0u8; LOG_BYTES];
@@ -115,11 +120,19 @@ fn load(entry: &str, image: &[u8], room: u32) -> Result<(sys::CUmodule, sys::CUf
     // SAFETY: the module was just loaded; the name ends in a zero.
     let said = unsafe { sys::cuModuleGetFunction(&raw mut function, module, name.as_ptr().cast::<c_char>()) };
     said.result().map_err(|code| failed("cuModuleGetFunction", code, &[]))?;
-    if room > 0 {
+    if let Some(room) = room {
+        let asked = |call, said: sys::CUresult| said.result().map_err(|code| failed(call, code, &[]));
+        let (mut own, mut most) = (0, room as i32);
+        if room == 0 {
+            // All that a block can have.
+            let what = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+            // SAFETY: the function was just found; the number outlives the call.
+            asked("cuFuncGetAttribute", unsafe { sys::cuFuncGetAttribute(&raw mut own, what, function) })?;
+            most = shared_bytes as i32 - own;
+        }
         let what = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function was just found.
-        let said = unsafe { sys::cuFuncSetAttribute(function, what, room as i32) };
-        said.result().map_err(|code| failed("cuFuncSetAttribute", code, &[]))?;
+        asked("cuFuncSetAttribute", unsafe { sys::cuFuncSetAttribute(function, what, most) })?;
     }
     Ok((module, function))
 }

@@ -204,13 +204,13 @@ impl Runtime for Context {
 
     fn kernel(&self, entry: &str, text: Option<String>) -> Result<Loaded, CudaError> {
         self.bind()?;
-        self.modules.load(entry, text, self.properties.capability)
+        self.modules.load(entry, text, &self.properties)
     }
 
     unsafe fn launch(
         &self,
         queue: Handle,
-        Grid { kernel, grid, block }: Grid<'_>,
+        Grid { kernel, grid, block, room }: Grid<'_>,
         parameters: &mut [*mut c_void],
     ) -> Result<(), CudaError> {
         self.bind()?;
@@ -219,7 +219,7 @@ impl Runtime for Context {
         let (grids, blocks) = ((grid, 1, 1), (block, 1, 1));
         // SAFETY: the driver copies the parameters before it returns; the function's module stays loaded as long as the
         // context. The rest is the caller's promise.
-        let said = unsafe { result::launch_kernel(function, grids, blocks, kernel.room, stream(queue), parameters) };
+        let said = unsafe { result::launch_kernel(function, grids, blocks, room, stream(queue), parameters) };
         let refused = |why| CudaError::Launch { entry: kernel.entry.to_string(), grid, block, why };
         said.map_err(|code| match code.0 {
             _ if is_fatal(code) => CudaError::Dead {

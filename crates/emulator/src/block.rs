@@ -4,7 +4,7 @@ use super::counters::Counters;
 use super::fault::{Fault, Kind, Log, Op};
 use super::lane::Lane;
 use super::requests::Table;
-use super::state::{Block, Context, State, Warp};
+use super::state::{Block, Context, Copies, State, Warp};
 use super::sync::learn;
 use super::wait::Wait;
 use core::cell::{Cell, RefCell};
@@ -45,7 +45,7 @@ pub(super) fn run(context: &Context<'_>, number: u32, kernel: &dyn Fn(&Lane<'_>)
             arrays: Vec::new(),
             waits: vec![Wait::Ready; threads],
             answers: vec![0; threads],
-            copies: vec![Vec::new(); threads],
+            copies: vec![Copies::default(); threads],
             acquired: Vec::new(),
         }),
     };

@@ -283,6 +283,11 @@ impl Simt for Lane<'_> {
         self.shared::<T, N, ROOM>(name)
     }
     #[track_caller]
+    fn room_of<T: Pod>(&self, name: &'static str, count: u32) -> Shared<T> {
+        self.declare(ROOM + 1, name, count as usize, size_of::<T>());
+        Shared::from_address((ROOM + 1) << WINDOW | MIDDLE)
+    }
+    #[track_caller]
     fn get<T: Pod>(&self, array: Shared<T>, index: u32) -> T {
         T::from_bits(self.local(array.offset(index).address(), access::<T>(Op::Read, Location::caller()), &|_| None))
     }
@@ -361,9 +366,16 @@ impl Simt for Lane<'_> {
         let bits = self.global(at(from, place), access, Order::Relaxed, &|_| None);
         self.begin_copy(to.offset(index).address(), bits, Location::caller());
     }
+    fn end_copies(&self) {
+        self.end_group();
+    }
     #[track_caller]
     fn copied(&self) {
-        self.end_copies();
+        self.finish_copies(None);
+    }
+    #[track_caller]
+    fn copied_but<const LEFT: u32>(&self) {
+        self.finish_copies(Some(LEFT));
     }
     #[track_caller]
     fn publish(&self) {

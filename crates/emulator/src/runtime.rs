@@ -364,7 +364,7 @@ impl Runtime for State {
     unsafe fn launch(
         &self,
         stream: Handle,
-        Grid { kernel, grid, block }: Grid<'_>,
+        Grid { kernel, grid, block, .. }: Grid<'_>,
         parameters: &mut [*mut c_void],
     ) -> Result<(), CudaError> {
         let mut params = Vec::new();

@@ -4,7 +4,7 @@ use super::fault::{Kind, Op, Place, Space};
 use super::lane::{Access, Here, Lane, MIDDLE, Update, WINDOW};
 use super::race::Cell;
 use super::requests::Class;
-use super::state::Array;
+use super::state::{Array, Coming};
 use super::wait::Ask;
 use std::collections::BTreeSet;
 use warpfold_simt::{ALL, Pack, Rows, Shared, Simt, Sums, f16_to_f32};
@@ -95,12 +95,26 @@ impl Lane<'_> {
         if let Some(Some(array)) = state.arrays.get_mut((address >> WINDOW) as usize) {
             array.coming.insert(address / 16);
         }
-        state.copies[self.thread as usize].push((address, bits, site));
+        state.copies[self.thread as usize].begun.push((address, bits, site));
     }
 
-    /// Writes what this thread has begun to copy.
-    pub(super) fn end_copies(&self) {
-        let copies = std::mem::take(&mut self.block.state.borrow_mut().copies[self.thread as usize]);
+    /// Ends the group of what this thread has begun to copy.
+    pub(super) fn end_group(&self) {
+        let copies = &mut self.block.state.borrow_mut().copies[self.thread as usize];
+        copies.groups.push_back(std::mem::take(&mut copies.begun));
+    }
+
+    /// Writes what this thread has begun to copy: all, or what is in groups before so many.
+    pub(super) fn finish_copies(&self, left: Option<u32>) {
+        let copies: Vec<Coming> = {
+            let copies = &mut self.block.state.borrow_mut().copies[self.thread as usize];
+            let done = copies.groups.len().saturating_sub(left.unwrap_or(0) as usize);
+            let mut ended: Vec<Coming> = copies.groups.drain(..done).flatten().collect();
+            if left.is_none() {
+                ended.append(&mut copies.begun);
+            }
+            ended
+        };
         for (address, bits, site) in copies {
             if let Some(Some(array)) = self.block.state.borrow_mut().arrays.get_mut((address >> WINDOW) as usize) {
                 array.coming.remove(&(address / 16));

@@ -8,7 +8,7 @@ use super::sync::{Acquired, Releases, learn};
 use super::wait::Wait;
 use core::cell::RefCell;
 use core::panic::Location;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use warpfold_simt::Dim;
 
 /// What all blocks of a launch share.
@@ -38,10 +38,22 @@ pub(super) struct State {
     pub(super) waits: Vec<Wait>,
     /// Per thread: the answer to the shuffle or vote that it waited for.
     pub(super) answers: Vec<u32>,
-    /// Per thread: what it has begun to copy to shared memory: where, what, and at which line.
-    pub(super) copies: Vec<Vec<(u32, u128, &'static Location<'static>)>>,
+    /// Per thread: what it has begun to copy to shared memory.
+    pub(super) copies: Vec<Copies>,
     /// What every thread has acquired from other blocks.
     pub(super) acquired: Vec<Acquired>,
+}
+
+/// What is being copied to shared memory: where, what, and at which line.
+pub(super) type Coming = (u32, u128, &'static Location<'static>);
+
+/// What a thread has begun to copy to shared memory.
+#[derive(Clone, Default)]
+pub(super) struct Copies {
+    /// In groups that it has ended.
+    pub(super) groups: VecDeque<Vec<Coming>>,
+    /// In no group yet.
+    pub(super) begun: Vec<Coming>,
 }
 
 pub(super) struct Warp {

@@ -126,7 +126,8 @@ impl Launch {
         for (pointer, slot) in pointers.iter_mut().zip(self.args.iter_mut()) {
             *pointer = (&raw mut slot.0).cast();
         }
-        let grid = Grid { kernel: &self.kernel.loaded, grid: self.grid, block: self.block };
+        let kernel = &self.kernel.loaded;
+        let grid = Grid { kernel, grid: self.grid, block: self.block, room: kernel.room };
         // SAFETY: a pointer for each parameter, to as many bytes as it has (`check`). The rest is the caller's promise.
         unsafe { self.kernel.launch(stream, grid, &mut pointers[..self.args.len()]) }
     }
@@ -193,7 +194,9 @@ impl<A: Plain> Ready<A> {
         let mut copy = [0; MOST_WORDS];
         copy[..words.len()].copy_from_slice(words);
         copy[..at.len()].copy_from_slice(at);
-        let grid = Grid { kernel: &self.kernel.loaded, grid: self.planned.grid, block: self.planned.block };
+        let (kernel, planned) = (&self.kernel.loaded, &self.planned);
+        let room = if planned.room > 0 { planned.room } else { kernel.room };
+        let grid = Grid { kernel, grid: planned.grid, block: planned.block, room };
         // SAFETY: the one parameter is a struct of so many words (`new`), which begins with its addresses (`Params`).
         // The rest is the caller's promise.
         unsafe { self.kernel.launch(stream, grid, &mut [copy.as_mut_ptr().cast()]) }

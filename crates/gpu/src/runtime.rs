@@ -72,7 +72,7 @@ pub struct Loaded {
     pub function: Handle,
     /// Bytes of each parameter.
     pub parameters: Arc<[usize]>,
-    /// Bytes of its large shared array.
+    /// Bytes of its large shared array; 0, if it has none, or each launch says how many.
     pub room: u32,
     /// Its place among the loaded kernels.
     pub index: usize,
@@ -86,6 +86,8 @@ pub struct Grid<'a> {
     pub grid: u32,
     /// Threads of a block.
     pub block: u32,
+    /// Bytes of the kernel's large shared array.
+    pub room: u32,
 }
 
 /// A device: memory, streams, kernels. Addresses are the device's.

@@ -34,6 +34,19 @@ unsafe extern "C" {
     fn vote_all(mask: u32, vote: bool) -> bool;
 }
 
+/// One instruction whose result, in a register of the class `$of`, follows from its operands.
+macro_rules! pure {
+    ($text:literal, $of:ident $($operands:tt)*) => {{
+        let r;
+        // SAFETY: arithmetic on registers.
+        unsafe { asm!($text, r = out($of) r $($operands)*, options(pure, nomem, nostack)) };
+        r
+    }};
+}
+
+/// A one in each byte.
+const ONES: u32 = 0x0101_0101;
+
 /// The thread that runs this code.
 pub struct Hardware;
 
@@ -139,6 +152,11 @@ impl Simt for Hardware {
         Shared::from_address(address)
     }
     #[inline(always)]
+    fn room_of<T: Pod>(&self, _: &'static str, _: u32) -> Shared<T> {
+        // As above; the launch says how large it is.
+        Shared::from_address(pure!("mov.u32 {r}, room_0;", reg32))
+    }
+    #[inline(always)]
     fn get<T: Pod>(&self, array: Shared<T>, index: u32) -> T {
         read!("ld.shared", T, element(array, index), reg32)
     }
@@ -232,6 +250,14 @@ impl Simt for Hardware {
         warpgroup::copied();
     }
     #[inline(always)]
+    fn end_copies(&self) {
+        warpgroup::end_copies();
+    }
+    #[inline(always)]
+    fn copied_but<const LEFT: u32>(&self) {
+        warpgroup::copied_but::<LEFT>();
+    }
+    #[inline(always)]
     fn publish(&self) {
         warpgroup::publish();
     }
@@ -241,69 +267,31 @@ impl Simt for Hardware {
     }
     #[inline(always)]
     fn fma_f32(&self, a: f32, b: f32, c: f32) -> f32 {
-        let r: f32;
-        // SAFETY: arithmetic on registers.
-        unsafe {
-            asm!("fma.rn.f32 {r}, {a}, {b}, {c};", r = out(reg32) r, a = in(reg32) a, b = in(reg32) b, c = in(reg32) c,
-                options(pure, nomem, nostack))
-        };
-        r
+        pure!("fma.rn.f32 {r}, {a}, {b}, {c};", reg32, a = in(reg32) a, b = in(reg32) b, c = in(reg32) c)
     }
     #[inline(always)]
     fn fma_saturated(&self, a: f32, b: f32, c: f32) -> f32 {
-        let r: f32;
-        // SAFETY: arithmetic on registers.
-        unsafe {
-            asm!("fma.rn.sat.f32 {r}, {a}, {b}, {c};", r = out(reg32) r,
-                a = in(reg32) a, b = in(reg32) b, c = in(reg32) c, options(pure, nomem, nostack))
-        };
-        r
+        pure!("fma.rn.sat.f32 {r}, {a}, {b}, {c};", reg32, a = in(reg32) a, b = in(reg32) b, c = in(reg32) c)
     }
     #[inline(always)]
     fn fma_f64(&self, a: f64, b: f64, c: f64) -> f64 {
-        let r: f64;
-        // SAFETY: arithmetic on registers.
-        unsafe {
-            asm!("fma.rn.f64 {r}, {a}, {b}, {c};", r = out(reg64) r, a = in(reg64) a, b = in(reg64) b, c = in(reg64) c,
-                options(pure, nomem, nostack))
-        };
-        r
+        pure!("fma.rn.f64 {r}, {a}, {b}, {c};", reg64, a = in(reg64) a, b = in(reg64) b, c = in(reg64) c)
     }
     #[inline(always)]
     fn lesser(&self, a: f32, b: f32) -> f32 {
-        let r: f32;
-        // SAFETY: arithmetic on registers.
-        unsafe {
-            asm!("min.f32 {r}, {a}, {b};", r = out(reg32) r, a = in(reg32) a, b = in(reg32) b,
-                options(pure, nomem, nostack))
-        };
-        r
+        pure!("min.f32 {r}, {a}, {b};", reg32, a = in(reg32) a, b = in(reg32) b)
     }
     #[inline(always)]
     fn greater(&self, a: f32, b: f32) -> f32 {
-        let r: f32;
-        // SAFETY: arithmetic on registers.
-        unsafe {
-            asm!("max.f32 {r}, {a}, {b};", r = out(reg32) r, a = in(reg32) a, b = in(reg32) b,
-                options(pure, nomem, nostack))
-        };
-        r
+        pure!("max.f32 {r}, {a}, {b};", reg32, a = in(reg32) a, b = in(reg32) b)
     }
     #[inline(always)]
     fn f16_to_f32(&self, bits: u16) -> f32 {
-        let r: f32;
-        // SAFETY: arithmetic on registers.
-        unsafe { asm!("cvt.f32.f16 {r}, {h};", r = out(reg32) r, h = in(reg16) bits, options(pure, nomem, nostack)) };
-        r
+        pure!("cvt.f32.f16 {r}, {h};", reg32, h = in(reg16) bits)
     }
     #[inline(always)]
     fn f32_to_f16(&self, value: f32) -> u16 {
-        let r: u16;
-        // SAFETY: arithmetic on registers.
-        unsafe {
-            asm!("cvt.rn.f16.f32 {r}, {v};", r = out(reg16) r, v = in(reg32) value, options(pure, nomem, nostack))
-        };
-        r
+        pure!("cvt.rn.f16.f32 {r}, {v};", reg16, v = in(reg32) value)
     }
     #[inline(always)]
     fn f32_to_f16_two(&self, values: [f32; 2]) -> u32 {
@@ -315,73 +303,27 @@ impl Simt for Hardware {
     }
     #[inline(always)]
     fn add_i8x4(&self, word: u32, acc: u32) -> u32 {
-        let r: u32;
-        // SAFETY: arithmetic on registers.
-        unsafe {
-            asm!("dp4a.s32.s32 {r}, {w}, {ones}, {acc};", r = out(reg32) r, w = in(reg32) word,
-                ones = in(reg32) 0x0101_0101u32, acc = in(reg32) acc, options(pure, nomem, nostack))
-        };
-        r
+        pure!("dp4a.s32.s32 {r}, {w}, {o}, {a};", reg32, w = in(reg32) word, o = in(reg32) ONES, a = in(reg32) acc)
     }
     #[inline(always)]
     fn add_u8x4(&self, word: u32, acc: u32) -> u32 {
-        let r: u32;
-        // SAFETY: arithmetic on registers.
-        unsafe {
-            asm!("dp4a.u32.u32 {r}, {w}, {ones}, {acc};", r = out(reg32) r, w = in(reg32) word,
-                ones = in(reg32) 0x0101_0101u32, acc = in(reg32) acc, options(pure, nomem, nostack))
-        };
-        r
-    }
-    #[inline(always)]
-    fn add_i16x2(&self, word: u32, acc: u32) -> u32 {
-        let r: u32;
-        // SAFETY: arithmetic on registers.
-        unsafe {
-            asm!("dp2a.lo.s32.s32 {r}, {w}, {ones}, {acc};", r = out(reg32) r, w = in(reg32) word,
-                ones = in(reg32) 0x0101_0101u32, acc = in(reg32) acc, options(pure, nomem, nostack))
-        };
-        r
-    }
-    #[inline(always)]
-    fn add_u16x2(&self, word: u32, acc: u32) -> u32 {
-        let r: u32;
-        // SAFETY: arithmetic on registers.
-        unsafe {
-            asm!("dp2a.lo.u32.u32 {r}, {w}, {ones}, {acc};", r = out(reg32) r, w = in(reg32) word,
-                ones = in(reg32) 0x0101_0101u32, acc = in(reg32) acc, options(pure, nomem, nostack))
-        };
-        r
-    }
-    #[inline(always)]
-    fn funnel(&self, low: u32, high: u32, at: u32) -> u32 {
-        let r: u32;
-        // SAFETY: arithmetic on registers.
-        unsafe {
-            asm!("shf.r.wrap.b32 {r}, {l}, {h}, {at};", r = out(reg32) r, l = in(reg32) low, h = in(reg32) high,
-                at = in(reg32) at, options(pure, nomem, nostack))
-        };
-        r
-    }
-    #[inline(always)]
-    fn permute(&self, low: u32, high: u32, select: u32) -> u32 {
-        let r: u32;
-        // SAFETY: arithmetic on registers.
-        unsafe {
-            asm!("prmt.b32 {r}, {low}, {high}, {select};", r = out(reg32) r, low = in(reg32) low, high = in(reg32) high,
-                select = in(reg32) select, options(pure, nomem, nostack))
-        };
-        r
+        pure!("dp4a.u32.u32 {r}, {w}, {o}, {a};", reg32, w = in(reg32) word, o = in(reg32) ONES, a = in(reg32) acc)
     }
     #[inline(always)]
     fn add_squares_u8x4(&self, word: u32, acc: u32) -> u32 {
-        let mut sum = acc;
-        // SAFETY: arithmetic on registers.
-        unsafe {
-            asm!("dp4a.u32.u32 {sum}, {w}, {w}, {sum};", sum = inout(reg32) sum, w = in(reg32) word,
-                options(pure, nomem, nostack))
-        };
-        sum
+        pure!("dp4a.u32.u32 {r}, {w}, {w}, {acc};", reg32, w = in(reg32) word, acc = in(reg32) acc)
+    }
+    #[inline(always)]
+    fn add_i16x2(&self, word: u32, acc: u32) -> u32 {
+        pure!("dp2a.lo.s32.s32 {r}, {w}, {o}, {a};", reg32, w = in(reg32) word, o = in(reg32) ONES, a = in(reg32) acc)
+    }
+    #[inline(always)]
+    fn add_u16x2(&self, word: u32, acc: u32) -> u32 {
+        pure!("dp2a.lo.u32.u32 {r}, {w}, {o}, {a};", reg32, w = in(reg32) word, o = in(reg32) ONES, a = in(reg32) acc)
+    }
+    #[inline(always)]
+    fn funnel(&self, low: u32, high: u32, at: u32) -> u32 {
+        pure!("shf.r.wrap.b32 {r}, {l}, {h}, {at};", reg32, l = in(reg32) low, h = in(reg32) high, at = in(reg32) at)
     }
     #[inline(always)]
     fn anew(&self, x: u32) -> u32 {
@@ -389,6 +331,10 @@ impl Simt for Hardware {
         // SAFETY: copies a register. Not `pure`, so that it stays where it is.
         unsafe { asm!("mov.u32 {r}, {x};", r = out(reg32) r, x = in(reg32) x, options(nomem, nostack)) };
         r
+    }
+    #[inline(always)]
+    fn permute(&self, low: u32, high: u32, select: u32) -> u32 {
+        pure!("prmt.b32 {r}, {l}, {h}, {s};", reg32, l = in(reg32) low, h = in(reg32) high, s = in(reg32) select)
     }
     #[inline(always)]
     fn opaque(&self, x: u32) -> u32 {

@@ -169,6 +169,9 @@ pub trait Simt {
     /// planner asks how much a device has.
     #[track_caller]
     fn room<T: Pod, const N: usize>(&self, name: &'static str) -> Shared<T>;
+    /// The same of as many elements as the launch has brought room for: `count`, the same for all threads.
+    #[track_caller]
+    fn room_of<T: Pod>(&self, name: &'static str, count: u32) -> Shared<T>;
     /// Reads a shared element.
     #[track_caller]
     fn get<T: Pod>(&self, array: Shared<T>, index: u32) -> T;
@@ -241,12 +244,18 @@ pub trait Simt {
     #[track_caller]
     fn multiply_halves(&self, rows: [u32; 2], column: u32, sums: [f32; 4]) -> [f32; 4];
 
-    /// Begins to copy 16 bytes to shared memory, which nobody may touch until [`copied`](Simt::copied) and a barrier.
+    /// Begins to copy 16 bytes to shared memory, which nobody may touch until this thread has waited for it; others
+    /// not until a barrier after that.
     #[track_caller]
     fn copy(&self, to: Shared<Pack<u32, 4>>, index: u32, from: Global<Pack<u32, 4>>, place: usize);
     /// Waits for all copies that this thread has begun.
     #[track_caller]
     fn copied(&self);
+    /// Ends a group of copies, which may be empty: those that this thread has begun since it ended the last one.
+    fn end_copies(&self);
+    /// Waits for all groups of copies that this thread has ended but the last `LEFT` of them: it may read them itself.
+    #[track_caller]
+    fn copied_but<const LEFT: u32>(&self);
     /// Makes what this thread has written or copied to shared memory visible to
     /// [`multiply_shared`](Simt::multiply_shared), after a barrier.
     #[track_caller]

@@ -26,6 +26,20 @@ pub fn copied() {
     unsafe { asm!("bar.warp.sync 0xffffffff; // cp.async.wait_all;") };
 }
 
+/// What [`Simt::end_copies`](crate::Simt::end_copies) says; nothing, where copies are at once.
+#[inline(always)]
+pub fn end_copies() {
+    // SAFETY: orders copies.
+    unsafe { asm!("bar.warp.sync 0xffffffff; // cp.async.commit_group;") };
+}
+
+/// What [`Simt::copied_but`](crate::Simt::copied_but) says.
+#[inline(always)]
+pub fn copied_but<const LEFT: u32>() {
+    // SAFETY: waits for what `copy` began.
+    unsafe { asm!("bar.warp.sync 0xffffffff; // cp.async.wait_group {left};", left = const LEFT) };
+}
+
 /// What [`Simt::publish`](crate::Simt::publish) says.
 #[inline(always)]
 pub fn publish() {

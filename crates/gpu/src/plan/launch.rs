@@ -14,6 +14,8 @@ pub struct Launch<A> {
     pub grid: u32,
     /// Threads per block.
     pub block: u32,
+    /// Bytes of the kernel's large shared array, if launches differ in that.
+    pub room: u32,
     words: Vec<u64>,
     moved: Moved,
     addresses: PhantomData<A>,
@@ -51,10 +53,16 @@ impl<A: Plain> Launch<A> {
             entry: entry.into(),
             grid,
             block,
+            room: 0,
             words: words(params),
             moved: Moved { from: From::Input(0), to: To::Output(0) },
             addresses: PhantomData,
         }
+    }
+
+    /// The same launch, with so many bytes for a large shared array.
+    pub(super) fn with_room(self, bytes: u32) -> Self {
+        Self { room: bytes, ..self }
     }
 
     /// The launch struct in words. It begins with addresses, which are not filled in.

@@ -35,6 +35,7 @@ mod subtrees;
 mod tiled;
 mod together;
 mod transpose;
+mod turns;
 mod twice;
 pub mod zip;
 

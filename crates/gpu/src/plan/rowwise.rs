@@ -188,6 +188,7 @@ impl RowOperation {
             deep: 0,
             blocks: 1,
             turns: 1,
+            kept: 0,
             from: 0,
             to: 0,
             parts: 0,
@@ -233,7 +234,10 @@ impl RowOperation {
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
         if turns <= MOST_TURNS && call.rows >= FULL * limits.multiprocessors as u64 {
-            let launch = self.launch("rowlonger", call.rows as usize, &Rowwise { phase: TURNS, turns, ..*call })?;
+            let kept = self.kept(turns, limits);
+            let call = Rowwise { phase: TURNS, turns, kept, ..*call };
+            let launch = self.launch("rowlonger", call.rows as usize, &call)?;
+            let launch = launch.with_room((kept * self.turn_bytes()) as u32);
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
         self.in_parts(call, limits, is_mapped)

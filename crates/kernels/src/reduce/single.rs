@@ -4,13 +4,14 @@
 //! of floats a NaN becomes the one NaN that results have. So lanes copy lines of 16 bytes, wherever rows begin, and
 //! look at the bits of a word's elements together: no number is made of them. Bottleneck: memory.
 
+use crate::address::array;
 use crate::params::params;
 use crate::reduce::call::CallAt;
 use crate::reduce::shape::piece::{Outputs, divide};
 use crate::rowwise::read::read;
 use crate::rowwise::spread::{Place, Spread};
 use crate::rowwise::write::write;
-use crate::source::Bits;
+use crate::source::{Bits, words};
 use warpfold_simt::Simt;
 
 /// Steps of a warp, each of which has 16 bytes to a lane.
@@ -63,7 +64,8 @@ pub fn kernel<S: Simt, B: Bits, const K: usize>(s: &S, call: &Single<K>) {
     };
     let lined = |address: u64| address.is_multiple_of(16);
     let (end, whole) = (call.at.input + call.end, (place.valid * B::SIZE).is_multiple_of(16));
-    let w = read::<S, B, STEPS>(s, Spread::WARP, end, [lined(place.input), whole], B::ZERO, |_| place);
+    let line = |_, at| words(s, array(at), 16);
+    let w = read::<S, B, STEPS>(s, Spread::WARP, end, [lined(place.input), whole], B::ZERO, line, |_| place);
     let w = w.map(
         #[inline(always)]
         |pack| results::<B, K>(call, pack),

@@ -8,6 +8,7 @@
 use super::norm::{Rms, norm};
 use super::norm_gradient::NormGradients;
 use super::number::{MOST, numbers};
+use super::read::from_memory;
 use super::spread::Spread;
 use super::{Rowwise, WARPS};
 use crate::address::array;
@@ -80,7 +81,14 @@ where
     let base = call.place::<X::Bits>(row, from, most);
     let left = call.rows.saturating_sub(row);
     let place = |k: u32| call.next_place::<X::Bits>(base, call.moves(row, k), k, left);
-    let packs = call.packs::<S, _, NormGradients<X, Rms, 1>, _, STEPS>(s, [X::Bits::ZERO; 2], spread, false, place);
+    let packs = call.packs::<S, _, NormGradients<X, Rms, 1>, _, STEPS>(
+        s,
+        [X::Bits::ZERO; 2],
+        spread,
+        false,
+        from_memory(s),
+        place,
+    );
     let mut terms: [Sums<X::Value, SUMS>; STEPS] = warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| {

@@ -13,6 +13,7 @@ use super::norm::{Kind, norm, normalised};
 use super::norm_gradient::NormGradients;
 use super::number::{MOST, numbers};
 use super::op::{Held, RowOp};
+use super::read::from_memory;
 use super::spread::{Packs, Place, Spread};
 use super::write::write;
 use super::{Rowwise, THREADS, WARPS};
@@ -96,7 +97,14 @@ where
                 ..base
             }
         };
-        let packs = call.packs::<S, _, NormGradients<X, K, SUMS>, _, STEPS>(s, op.blank(), spread, false, place);
+        let packs = call.packs::<S, _, NormGradients<X, K, SUMS>, _, STEPS>(
+            s,
+            op.blank(),
+            spread,
+            false,
+            from_memory(s),
+            place,
+        );
         let held = op.hold(s, &packs);
         // A lane finds what follows from one row, and all lanes of its group get it.
         let step = lane % STEPS as u32;

@@ -32,6 +32,7 @@ where
     const SECOND: bool = true;
     const LINED: bool = true;
     const PLAIN: bool = true;
+    const TURNED: bool = true;
 
     #[inline(always)]
     fn new(call: &Rowwise) -> Self {

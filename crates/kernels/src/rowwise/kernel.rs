@@ -10,7 +10,9 @@
 
 use super::level::{Level, of_chunk, part, parts, pick, warps};
 use super::op::{Held, RowOp};
+use super::read::from_memory;
 use super::spread::{Packs, Place, Spread};
+use super::turns::Ring;
 use super::write::write;
 use super::{MAP, MEET, PARTS, REDUCE, Rowwise, TURNS, WARPS, chunk};
 use crate::address::array;
@@ -191,24 +193,44 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         let from = at - (shift - before) as u64;
         call.part::<Of<O>>(row, from, chunk - before as u64).moved::<Of<O>>(before)
     };
-    let read = |step: u32| {
-        let place = place(step);
-        call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, lined(step), |_| place).w
+    let ring = Ring::<O, N>::new(s, call);
+    let fill = |turn: u32, slot: u32| {
+        ring.fill(s, call, slot, row, first + turn as u64 * under + s.warp() as u64 * chunk);
+        s.end_copies();
+    };
+    let (mut slot, mut begun) = (0, 0);
+    while s.again(begun < ring.kept()) {
+        fill(begun, begun);
+        begun += 1;
+    }
+    // Rows that are read by lines may have one turn more than has a place.
+    let in_ring = |step: u32| ring.kept() > 0 && turn(step) < turns;
+    let read = |step: u32, slot: u32| {
+        let (place, in_ring) = (place(step), in_ring(step));
+        let line = |array, k, at| {
+            if s.branch(in_ring) { ring.line(s, slot, array, k) } else { from_memory(s)(array, k, at) }
+        };
+        call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, lined(step), line, |_| place).w
     };
     // Where registers have room, the packs of the next turn are on their way while those of one are computed.
-    let has_room = N <= AHEAD;
+    let has_room = N <= AHEAD && !Ring::<O, N>::THERE;
     let mut ahead = [[[0; 4]; N]; 2];
     if has_room {
-        ahead = read(step);
+        ahead = read(step, 0);
     }
     while s.again(step < all) {
         here.turn = turn(step);
-        let place = place(step);
-        let packs = Packs { spread: Spread::WARP, w: if has_room { ahead } else { read(step) }, place: |_| place };
+        let (place, in_ring) = (place(step), in_ring(step));
+        if s.branch(in_ring) {
+            ring.wait(s);
+        }
+        let packs =
+            Packs { spread: Spread::WARP, w: if has_room { ahead } else { read(step, slot) }, place: |_| place };
         if has_room && s.branch(step + 1 < all) {
-            ahead = read(step + 1);
+            ahead = read(step + 1, 0);
         }
         let held = op.hold(s, &packs);
+        let write = |stat, lined| mapped(s, &op, call, &held, (op.is_plain(stat), |_| stat), lined, |_| place);
         if s.branch(!is_found) {
             let (of, step_of) = ([chunk, (call.len - first).min(under)], chunk as u32 / N as u32);
             if O::TWICE {
@@ -227,8 +249,28 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
             if s.branch(is_found && is_noting) {
                 op.note(s, stat, number);
             }
-        } else if s.branch(is_mapped) {
-            mapped(s, &op, call, &held, (op.is_plain(stat), |_| stat), lined(step), |_| place);
+        } else if O::TWICE && s.branch(is_mapped) {
+            write(stat, lined(step));
+        }
+        // The turn with which a row has become known need not be read once more, if what is kept of it is still there.
+        if !O::TWICE && s.branch(is_found && step + 1 == turns && all > turns && by_lines.is_none()) {
+            step += 1;
+        }
+        let again = step >= turns || call.phase != TURNS;
+        if !O::TWICE && s.branch(is_found && is_mapped && again) {
+            write(stat, lined(step));
+        }
+        if s.branch(in_ring) {
+            // The place is free, but for the second time of a turn that is among the last.
+            let next = if again { here.turn.wrapping_sub(ring.kept()) } else { here.turn + ring.kept() };
+            if s.branch(next < turns) {
+                fill(next, slot);
+            } else {
+                s.end_copies();
+            }
+            if again || here.turn + 1 < turns {
+                slot = ring.next(slot, again);
+            }
         }
         step += 1;
     }
@@ -253,7 +295,7 @@ pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let left = call.rows.saturating_sub(row);
     let place = |k: u32| call.next_place::<Of<O>>(base, pick(moves, k), spread.further(k), left);
     let aligned_out = call.aligned_out::<Of<O>>();
-    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), spread, false, place);
+    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), spread, false, from_memory(s), place);
     let held = op.hold(s, &packs);
     // A lane finds what follows from the row of one step, and all lanes of its group get it.
     let step = lane % N as u32;

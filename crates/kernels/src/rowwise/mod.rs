@@ -32,6 +32,7 @@ pub mod softmax;
 pub mod spread;
 pub mod table;
 pub mod together;
+pub mod turns;
 pub mod write;
 
 use crate::params::params;
@@ -44,6 +45,11 @@ pub const WARPS: u32 = THREADS / 32;
 /// Steps of a warp, each of which has 16 bytes to a lane, by the size of elements: as many as have 32 words of numbers.
 pub const fn steps(size: usize) -> usize {
     if size == 2 { 4 } else { 8 }
+}
+
+/// Lines of 16 bytes of a turn of a block, by the steps of a warp and the number of arrays.
+pub const fn turn_lines(steps: u32, arrays: u32) -> u32 {
+    THREADS * steps * arrays
 }
 
 /// Elements of a row that a warp has at once, by their size.
@@ -169,6 +175,8 @@ params! {
         pub blocks: u64,
         /// Turns in which a block reads a row, at most 32.
         pub turns: u64,
+        /// Turns that shared memory has room for; none: a row is read from memory each time.
+        pub kept: u64,
         /// The place of the first part that is read.
         pub from: u64,
         /// The place of the first part that is written.

@@ -86,6 +86,7 @@ where
     type Stat = (X::Value, X::Value);
     type Ready = [u32; 0];
     const PLAIN: bool = true;
+    const TURNED: bool = true;
     const AS_READ: bool = true;
 
     #[inline(always)]

@@ -70,6 +70,9 @@ pub trait RowOp: Copy {
     const LINED: bool = false;
     /// Whether every row is one of those of which [`RowOp::is_plain`] is true.
     const PLAIN: bool = false;
+    /// Whether a block keeps turns of a longer row in shared memory: what it computes of an element takes less time
+    /// than to read it twice.
+    const TURNED: bool = false;
     /// Whether elements are kept as they were read.
     const AS_READ: bool = false;
 

@@ -110,7 +110,8 @@ impl Rowwise {
     }
 
     /// A warp's packs of both arrays, or of the only one; `blank` is what stands there for elements that are not.
-    /// Whether packs are `lined`: lines of rows that begin and end anywhere.
+    /// Whether packs are `lined`: lines of rows that begin and end anywhere. `line` is one of array number 0 or 1 at a
+    /// step and an address.
     #[inline(always)]
     pub(super) fn packs<S, B, O, P, const N: usize>(
         &self,
@@ -118,6 +119,7 @@ impl Rowwise {
         blank: [B; 2],
         spread: Spread<N>,
         lined: bool,
+        line: impl Fn(u32, u32, u64) -> [u32; 4],
         place: P,
     ) -> Packs<P, N>
     where
@@ -129,13 +131,22 @@ impl Rowwise {
         let ([first, second], at) = (blank, &self.at);
         let whole = !lined && self.len.is_multiple_of(B::PER as u64);
         let aligned = lined || (at.input | self.along as u64 | self.outer as u64) & 15 == 0;
-        let w = read(s, spread, at.input.wrapping_add(self.end), [aligned, whole], first, &place);
+        let w = read(
+            s,
+            spread,
+            at.input.wrapping_add(self.end),
+            [aligned, whole],
+            first,
+            |k, from| line(0, k, from),
+            &place,
+        );
         if !O::SECOND {
             return Packs { spread, w: [w, [[0; 4]; N]], place };
         }
         let aligned = lined || (at.second | self.second_along as u64 | self.second_outer as u64) & 15 == 0;
         let end = at.second.wrapping_add(self.second_end);
-        let second = read(s, spread, end, [aligned, whole], second, |k| place(k).of_second());
+        let line = |k, from| line(1, k, from);
+        let second = read(s, spread, end, [aligned, whole], second, line, |k| place(k).of_second());
         Packs { spread, w: [w, second], place }
     }
 }

@@ -13,15 +13,15 @@ use warpfold_simt::{ALL, Pack, Simt};
 
 /// A row's lines of 16 bytes.
 #[derive(Clone, Copy)]
-struct Lines {
+pub(super) struct Lines {
     /// The address of the first.
-    first: u64,
+    pub(super) first: u64,
     /// Bytes from there to the row.
     shift: u32,
     /// How many have something of the row.
     count: u32,
     /// How many of these can be read.
-    readable: u32,
+    pub(super) readable: u32,
 }
 
 impl Lines {
@@ -33,14 +33,27 @@ impl Lines {
         Self { first, shift, count, readable: count.saturating_sub(beyond as u32) }
     }
 
+    /// Up to `most` lines of a row at `row` of `len` elements, from that on in which its element number `at` would be
+    /// if the row began with a line. The array ends at `end`.
+    #[inline(always)]
+    pub(super) fn from<B: Bits>(row: u64, at: u64, len: u64, most: u32, end: u64) -> Self {
+        let (begin, shift) = (row & !15, row & 15);
+        let (from, to) = (at * B::SIZE as u64, shift + len * B::SIZE as u64);
+        let count = to.saturating_sub(from).div_ceil(16).min(most as u64) as u32;
+        let first = begin + from;
+        let beyond = first + 16 * count as u64 > end;
+        Self { first, shift: shift as u32, count, readable: count.saturating_sub(beyond as u32) }
+    }
+
     #[inline(always)]
     fn read<S: Simt>(&self, s: &S, line: u32) -> [u32; 4] {
         words(s, array(self.first + 16 * line as u64), 16)
     }
 }
 
-/// A lane's packs. `place` says where the row of each step is, and `end` where the array ends. Elements that the row
-/// does not have are `blank`. Whether all rows begin with a line, and whether all end with one, too.
+/// A lane's packs. `place` says where the row of each step is, `line` what the lane's line of each step is and at which
+/// address, and `end` where the array ends. Elements that the row does not have are `blank`. Whether all rows begin
+/// with a line, and whether all end with one, too.
 #[inline(always)]
 pub fn read<S: Simt, B: Bits, const N: usize>(
     s: &S,
@@ -48,6 +61,7 @@ pub fn read<S: Simt, B: Bits, const N: usize>(
     end: u64,
     [aligned, whole]: [bool; 2],
     blank: B,
+    line: impl Fn(u32, u64) -> [u32; 4],
     place: impl Fn(u32) -> Place,
 ) -> [[u32; 4]; N] {
     let lane = s.lane();
@@ -56,7 +70,7 @@ pub fn read<S: Simt, B: Bits, const N: usize>(
         while k < N {
             let (place, pack) = (place(k as u32), spread.pack(k as u32, lane));
             if s.branch(pack * B::PER < place.valid) {
-                w[k] = words(s, array(place.input.wrapping_add(16 * pack as u64)), 16);
+                w[k] = line(k as u32, place.input.wrapping_add(16 * pack as u64));
             }
             k += 1;
         }
@@ -69,7 +83,8 @@ pub fn read<S: Simt, B: Bits, const N: usize>(
         beyond |= lines.readable < lines.count;
         if s.branch(lines.readable > 0) {
             // Beyond the last line it is that one again, which costs no memory.
-            w[k] = lines.read(s, spread.pack(k as u32, lane).min(lines.readable - 1));
+            let own = spread.pack(k as u32, lane).min(lines.readable - 1);
+            w[k] = line(k as u32, lines.first + 16 * own as u64);
         }
         k += 1;
     }
@@ -128,6 +143,12 @@ pub fn read<S: Simt, B: Bits, const N: usize>(
         k += 1;
     }
     w
+}
+
+/// Lines where they are.
+#[inline(always)]
+pub fn from_memory<S: Simt>(s: &S) -> impl Fn(u32, u32, u64) -> [u32; 4] {
+    move |_, _, at| words(s, array(at), 16)
 }
 
 /// A pack whose elements from `count` on are `blank`.

@@ -8,6 +8,7 @@
 use super::kernel::{Of, SLOTS, mapped, written};
 use super::level::{Level, few};
 use super::op::RowOp;
+use super::read::from_memory;
 use super::spread::{Place, Spread};
 use super::{QUARTERS, Rowwise, chunk};
 use crate::node::{Node, get, put};
@@ -95,7 +96,7 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let at = call.of_warp(s.warp());
     let places = call.of_quarters::<S, Of<O>>(s, first, &at, each);
     let place = |k: u32| if k < at.of_row * steps { places[0] } else { places[1] };
-    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, false, place);
+    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, false, from_memory(s), place);
     let mut held = op.hold(s, &packs);
     // A group of lanes finds what follows from one row; groups without one do as the first.
     let group = lane >> call.lanes;

@@ -243,6 +243,26 @@ fn a_product_of_what_is_not_copied_or_not_published() {
 }
 
 #[test]
+fn what_is_read_of_a_group_of_copies_that_is_not_waited_for() {
+    let mut memory = Memory::new();
+    let x = memory.upload("x", &[7u32; 256]).cast::<Pack<u32, 4>>();
+    let kernel = |group: u32| {
+        faults(&memory, 1, 32, move |s| {
+            let places = s.room_of::<Pack<u32, 4>>("places", 64);
+            for turn in 0..2 {
+                s.copy(places, 32 * turn + s.thread_x(), x, (32 * turn + s.thread_x()) as usize);
+                s.end_copies();
+            }
+            s.copied_but::<1>();
+            assert!(group == 1 || s.get(places, s.thread_x()) == Pack([7; 4]));
+            s.get(places, 32 * group + s.thread_x());
+        })
+    };
+    assert_eq!(kernel(0), []);
+    assert!(kernel(1).iter().any(|fault| fault.kind == Kind::Coming));
+}
+
+#[test]
 fn a_barrier_that_half_the_block_skips() {
     let fault = only(faults(&Memory::new(), 1, 64, |s| {
         if s.thread_x() < 32 {

@@ -257,6 +257,29 @@ fn rows_beyond_a_block_have_the_bits_of_the_cpu() {
     }
 }
 
+/// Rows in more turns than shared memory has room for: the first ones come a second time, too.
+#[test]
+fn rows_in_many_turns_have_the_bits_of_the_cpu() {
+    let emulator = Emulator::new(1);
+    let stream = Stream::new(&emulator.device()).expect("a stream");
+    let (on, r) = (On { emulator, stream }, &mut Random(3));
+    for (dtype, len) in [(DType::BF16, 8192 * 7 + 3), (DType::F32, 8192 * 4), (DType::F64, 4096 * 5 - 1)] {
+        let dense = dtype != DType::F64;
+        let [x, g] = [0, 1].map(|_| Strided::new(r, dtype, &[2, len], dense, |r| element(r, 3.0, 0, 0)));
+        let (of_x, of_g) = (on.upload(&x), on.upload(&g));
+        let (at, of) = (on.view(&of_x, &x), on.view(&of_g, &g));
+        let got = rows::softmax(at, &[1], &rows::Softmax::default(), &on.stream);
+        same(got, cpu::softmax(x.host(), &[1], &cpu::Softmax::default()), &on, "softmax");
+        let got = rows::softmax_backward(at, of, &[1], &rows::Softmax::default(), &on.stream);
+        same(got, cpu::softmax_backward(x.host(), g.host(), &[1], &cpu::Softmax::default()), &on, "gradient");
+        let got = rows::rms_norm(at, &[1], &rows::Norm::default(), &on.stream);
+        same(got, cpu::rms_norm(x.host(), &[1], &cpu::Norm::default()), &on, "rms_norm");
+    }
+    let kernels = on.emulator.take_launches();
+    let turned = kernels.iter().filter(|(entry, _)| entry.starts_with("rowlonger_")).count();
+    assert_eq!(turned, 9, "a launch for each");
+}
+
 #[test]
 fn wrong_arrays_are_the_errors_of_the_cpu() {
     let emulator = Emulator::new(1);

@@ -1,0 +1,74 @@
+//! What longer rows keep in shared memory.
+
+use warpfold_kernels::rowwise::{steps, turn_lines};
+
+use super::limits::Limits;
+use super::rowwise::RowOperation;
+
+/// Operations whose longer rows of 16 bits go through shared memory.
+const TURNED: [&str; 4] = ["rms_norm", "layer_norm", "softmax_backward", "log_softmax_backward"];
+/// Turns that have a place there: bf16 (8192,32768), which are four, took an H100 400, 392 and 407 us with two, three
+/// and four for rms_norm, 447, 439 and 466 for layer_norm; the gradient of softmax, of two arrays, 664 and 595.
+const PLACES: u64 = 3;
+/// Blocks of a multiprocessor that share its shared memory, at least.
+const ABREAST: u64 = 2;
+/// Bytes of it that the system takes for each block.
+const RESERVED: u64 = 1 << 10;
+/// Bytes of it that the kernels of longer rows have beside turns of a row, and a few more.
+const OWN: u64 = 5 << 10;
+
+impl RowOperation {
+    /// Bytes of a turn.
+    pub(super) fn turn_bytes(&self) -> u64 {
+        let arrays = 1 + self.name.ends_with("backward") as u32;
+        16 * turn_lines(steps(self.dtype.size()) as u32, arrays) as u64
+    }
+
+    /// Turns of a row of so many that have a place in shared memory: where at least two blocks are abreast, and two
+    /// turns of each.
+    pub(super) fn kept(&self, turns: u64, limits: &Limits) -> u64 {
+        if self.dtype.size() != 2 || !TURNED.contains(&self.name) {
+            return 0;
+        }
+        let each = (limits.shared_bytes as u64 + RESERVED) / ABREAST;
+        let most = each.saturating_sub(RESERVED + OWN) / self.turn_bytes();
+        if most < 2 { 0 } else { most.min(turns).min(PLACES) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::rowwise::Factor;
+    use warpfold_core::DType;
+
+    /// Places of a row's turns where a block can have so many KiB.
+    fn kept(name: &'static str, dtype: DType, turns: u64, kib: u32) -> u64 {
+        let op = RowOperation {
+            name,
+            noted_by: None,
+            dtype,
+            node: 2,
+            masked: false,
+            scale: 1.0,
+            epsilon: 0.0,
+            offset: 0.0,
+            factors: [Factor::Absent; 2],
+            ignore: 0,
+            scaled: false,
+            noted: false,
+        };
+        op.kept(turns, &Limits { multiprocessors: 132, bandwidth: 4e12, aligned: true, shared_bytes: kib << 10 })
+    }
+
+    #[test]
+    fn two_blocks_have_room_for_turns() {
+        assert_eq!([2, 3, 9].map(|turns| kept("rms_norm", DType::BF16, turns, 227)), [2, 3, 3]);
+        assert_eq!(kept("softmax_backward", DType::F16, 4, 227), 3);
+        // Smaller GPUs: two turns of one array (8.6), or none (7.5).
+        assert_eq!([99, 64].map(|kib| kept("layer_norm", DType::BF16, 4, kib)), [2, 0]);
+        assert_eq!(kept("softmax_backward", DType::BF16, 4, 99), 0);
+        // What computes more, or has more bytes, reads memory.
+        assert_eq!([kept("softmax", DType::BF16, 4, 227), kept("rms_norm", DType::F32, 4, 227)], [0, 0]);
+    }
+}

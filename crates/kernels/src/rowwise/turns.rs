@@ -1,0 +1,117 @@
+//! A row that its block reads in turns, in shared memory.
+//!
+//! Idea: each lane copies the lines of 16 bytes that it will read itself to places of its own, some turns ahead and
+//! beside other work, so that no thread waits for another and no register for memory. The turns that were read last
+//! are still there when the row is read once more, backwards, and the place of a turn that has been read a second time
+//! is taken by the one before it that has had to leave.
+
+use super::op::RowOp;
+use super::read::Lines;
+use super::spread::{Place, Spread};
+use super::{Rowwise, THREADS, turn_lines};
+use crate::address::array;
+use crate::source::{Bits, Source};
+use core::marker::PhantomData;
+use warpfold_simt::{Pack, Shared, Simt};
+
+/// The places of a block's turns of two.
+#[derive(Clone, Copy)]
+pub struct Ring<O, const N: usize> {
+    slots: Shared<Pack<u32, 4>>,
+    /// How many there are.
+    places: u32,
+    of: PhantomData<O>,
+}
+
+impl<O: RowOp, const N: usize> Ring<O, N> {
+    /// Arrays.
+    const ARRAYS: u32 = 1 + O::SECOND as u32;
+    /// Whether there may be any: elements have 16 bits, and memory is what an operation waits for.
+    pub const THERE: bool = O::TURNED && <<O::Source as Source>::Bits as Bits>::SIZE == 2;
+
+    /// That of a launch.
+    #[inline(always)]
+    pub fn new<S: Simt>(s: &S, call: &Rowwise) -> Self {
+        let places = call.kept as u32;
+        let slots = match Self::THERE {
+            true => s.room_of("turns", places * turn_lines(N as u32, Self::ARRAYS)),
+            false => Shared::from_address(0),
+        };
+        Self { slots, places, of: PhantomData }
+    }
+
+    /// How many turns have a place; zero: rows are read from memory.
+    #[inline(always)]
+    pub fn kept(&self) -> u32 {
+        if Self::THERE { self.places } else { 0 }
+    }
+
+    /// Where a thread's line of step `k` is.
+    #[inline(always)]
+    fn at<S: Simt>(&self, s: &S, slot: u32, array: u32, k: u32) -> u32 {
+        ((slot * Self::ARRAYS + array) * N as u32 + k) * THREADS + s.thread_x()
+    }
+
+    /// The place after a turn's, which the turn before has if the row is read `back`.
+    #[inline(always)]
+    pub fn next(&self, slot: u32, back: bool) -> u32 {
+        match back {
+            true => {
+                if slot == 0 {
+                    self.kept() - 1
+                } else {
+                    slot - 1
+                }
+            }
+            false => {
+                if slot + 1 == self.kept() {
+                    0
+                } else {
+                    slot + 1
+                }
+            }
+        }
+    }
+
+    /// A line of this thread that has been waited for.
+    #[inline(always)]
+    pub fn line<S: Simt>(&self, s: &S, slot: u32, array: u32, k: u32) -> [u32; 4] {
+        s.get(self.slots, self.at(s, slot, array, k)).0
+    }
+
+    /// Begins to copy this thread's lines of a warp's chunk of a row, which has its element `at` first.
+    #[inline(always)]
+    pub fn fill<S: Simt>(&self, s: &S, call: &Rowwise, slot: u32, row: Place, at: u64) {
+        let places = [
+            (row, call.at.input.wrapping_add(call.end)),
+            (row.of_second(), call.at.second.wrapping_add(call.second_end)),
+        ];
+        let mut which = 0;
+        while which < Self::ARRAYS {
+            let (row, end) = places[which as usize];
+            let lines = Lines::from::<<O::Source as Source>::Bits>(row.input, at, call.len, 32 * N as u32, end);
+            if s.branch(lines.readable > 0) {
+                let mut k = 0;
+                while k < N as u32 {
+                    let line = Spread::<N>::WARP.pack(k, s.lane()).min(lines.readable - 1);
+                    s.copy(self.slots, self.at(s, slot, which, k), array(lines.first + 16 * line as u64), 0);
+                    k += 1;
+                }
+            }
+            which += 1;
+        }
+    }
+
+    /// Waits for the turn that comes next. A group of copies has been ended for each turn from the first on.
+    #[inline(always)]
+    pub fn wait<S: Simt>(&self, s: &S) {
+        // All turns that have a place may be on their way but the next one.
+        if s.branch(self.kept() == 1) {
+            s.copied_but::<0>();
+        } else if s.branch(self.kept() == 2) {
+            s.copied_but::<1>();
+        } else {
+            s.copied_but::<2>();
+        }
+    }
+}
