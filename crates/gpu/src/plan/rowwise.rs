@@ -154,6 +154,25 @@ pub struct RowPlan {
 }
 
 impl RowOperation {
+    /// An operation without options, whose nodes have so many words.
+    #[must_use]
+    pub fn new(name: &'static str, node: usize, dtype: DType) -> Self {
+        Self {
+            name,
+            noted_by: None,
+            dtype,
+            node,
+            masked: false,
+            scale: 1.0,
+            epsilon: 0.0,
+            offset: 0.0,
+            factors: [Factor::Absent; 2],
+            ignore: 0,
+            scaled: false,
+            noted: false,
+        }
+    }
+
     /// What all launches have in common.
     pub(super) fn call(&self, rows: &RowLayout) -> Rowwise {
         Rowwise {
@@ -327,21 +346,7 @@ mod tests {
 
     fn plan(rows: usize, len: usize) -> Vec<String> {
         let layout = RowLayout::of(&[rows, len], [&[4 * len as isize, 4], &[], &[]], &[1], 4).expect("dense rows");
-        let factors = [Factor::Absent; 2];
-        let op = RowOperation {
-            name: "softmax",
-            noted_by: None,
-            dtype: DType::F32,
-            node: 2,
-            masked: false,
-            scale: 1.0,
-            epsilon: 0.0,
-            offset: 0.0,
-            factors,
-            ignore: 0,
-            scaled: false,
-            noted: false,
-        };
+        let op = RowOperation::new("softmax", 2, DType::F32);
         let plan = op.plan(&layout, &LIMITS).expect("a plan");
         plan.launches.iter().map(|launch| format!("{} {}", launch.entry, launch.grid)).collect()
     }

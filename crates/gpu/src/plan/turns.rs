@@ -39,25 +39,11 @@ impl RowOperation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::rowwise::Factor;
     use warpfold_core::DType;
 
     /// Places of a row's turns where a block can have so many KiB.
     fn kept(name: &'static str, dtype: DType, turns: u64, kib: u32) -> u64 {
-        let op = RowOperation {
-            name,
-            noted_by: None,
-            dtype,
-            node: 2,
-            masked: false,
-            scale: 1.0,
-            epsilon: 0.0,
-            offset: 0.0,
-            factors: [Factor::Absent; 2],
-            ignore: 0,
-            scaled: false,
-            noted: false,
-        };
+        let op = RowOperation::new(name, 2, dtype);
         op.kept(turns, &Limits { multiprocessors: 132, bandwidth: 4e12, aligned: true, shared_bytes: kib << 10 })
     }
 

@@ -7,7 +7,7 @@ use super::check::Asked;
 use super::map::{RowArrays, RowMap};
 use super::options::{CrossEntropy, Norm, Softmax};
 use crate::device::Device;
-use crate::plan::rowwise::{Factor, RowOperation};
+use crate::plan::rowwise::RowOperation;
 use crate::view::ArrayView;
 
 /// The constructors: a row has the documentation and the name of each, the arrays beside the elements, the options, the
@@ -125,19 +125,5 @@ fn losses<'a>([of]: [Named; 1], dtype: DType, options: &CrossEntropy<'a>) -> (Ro
 
 /// An operation without options.
 fn operation((name, words): Named, dtype: DType) -> RowOperation {
-    let node = words * dtype.size().div_ceil(4);
-    RowOperation {
-        name,
-        noted_by: None,
-        dtype,
-        node,
-        masked: false,
-        scale: 1.0,
-        epsilon: 0.0,
-        offset: 0.0,
-        factors: [Factor::Absent; 2],
-        ignore: 0,
-        scaled: false,
-        noted: false,
-    }
+    RowOperation::new(name, words * dtype.size().div_ceil(4), dtype)
 }

@@ -226,8 +226,11 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         }
         let packs =
             Packs { spread: Spread::WARP, w: if has_room { ahead } else { read(step, slot) }, place: |_| place };
-        if has_room && s.branch(step + 1 < all) {
-            ahead = read(step + 1, 0);
+        // The turn with which a row becomes known need not be read once more: what is kept of it is still there.
+        let is_last = O::LAST && !O::TWICE && step + 1 == turns && all > turns && by_lines.is_none();
+        let next_step = step + 1 + is_last as u32;
+        if has_room && s.branch(next_step < all) {
+            ahead = read(next_step, 0);
         }
         let held = op.hold(s, &packs);
         let write = |stat, lined| mapped(s, &op, call, &held, (op.is_plain(stat), |_| stat), lined, |_| place);
@@ -252,11 +255,7 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         } else if O::TWICE && s.branch(is_mapped) {
             write(stat, lined(step));
         }
-        // The turn with which a row has become known need not be read once more, if what is kept of it is still there.
-        if !O::TWICE && s.branch(is_found && step + 1 == turns && all > turns && by_lines.is_none()) {
-            step += 1;
-        }
-        let again = step >= turns || call.phase != TURNS;
+        let again = step >= turns || is_last || call.phase != TURNS;
         if !O::TWICE && s.branch(is_found && is_mapped && again) {
             write(stat, lined(step));
         }
@@ -272,7 +271,7 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
                 slot = ring.next(slot, again);
             }
         }
-        step += 1;
+        step = next_step;
     }
 }
 
