@@ -229,10 +229,10 @@ pub struct Golden {
 
 impl Golden {
     /// JSON, a line for each case.
-    pub fn json(&self, cases: &[Case]) -> String {
+    pub fn json(&self, cases: &[impl fmt::Display]) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let [device, driver, revision] = [&self.device, &self.driver, &self.revision].map(|text| quoted(text));
-        let lines = cases.iter().map(Case::to_string).map(|name| {
+        let lines = cases.iter().map(ToString::to_string).map(|name| {
             let result = self.results.get(&name).map_or("", String::as_str);
             format!("    {}: {}", quoted(&name), quoted(result))
         });

@@ -8,6 +8,7 @@
 
 pub mod cases;
 pub mod golden;
+pub mod golden_rows;
 pub mod pairs;
 pub mod reference;
 pub mod rows;

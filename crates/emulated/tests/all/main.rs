@@ -7,6 +7,7 @@ mod borrowed;
 mod columns;
 mod counted;
 mod golden;
+mod golden_rows;
 mod groups;
 mod keys;
 mod kmeans;

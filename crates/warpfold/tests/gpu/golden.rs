@@ -32,19 +32,24 @@ fn on_gpu(device: &Device, stream: &Stream, case: &Case) -> (Result<warpfold::Ar
     (result, kernels)
 }
 
+/// A file for the results of a GPU.
+pub fn of_device(gpu: &Device) -> Golden {
+    let driver = Driver::load().expect("a driver").version();
+    Golden {
+        device: gpu.properties().name.clone(),
+        driver: format!("for CUDA {}.{}", driver.0, driver.1),
+        revision: std::env::var("WARPFOLD_REVISION").unwrap_or_default(),
+        results: Default::default(),
+    }
+}
+
 #[test]
 fn golden_results_are_those_of_the_cpu() {
     let Some(gpu) = gpu() else { return };
     let stream = Stream::new(&gpu).expect("a stream");
     let all = cases();
     let many = number("WARPFOLD_GPU_CASES").map_or(all.len(), |n| (n as usize).clamp(1, all.len()));
-    let driver = Driver::load().expect("a driver").version();
-    let mut golden = Golden {
-        device: gpu.properties().name.clone(),
-        driver: format!("for CUDA {}.{}", driver.0, driver.1),
-        revision: std::env::var("WARPFOLD_REVISION").unwrap_or_default(),
-        results: Default::default(),
-    };
+    let mut golden = of_device(&gpu);
     let (mut wrong, mut kernels) = (Vec::new(), BTreeSet::new());
     for case in (0..many).map(|i| &all[i * all.len() / many]) {
         let data = case.data();

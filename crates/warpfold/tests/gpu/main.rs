@@ -12,6 +12,7 @@ mod classes;
 mod custom;
 mod errors;
 mod golden;
+mod golden_rows;
 mod host;
 mod keys;
 mod kmeans;
@@ -27,7 +28,9 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use reference::{Random, element};
 use warpfold::DType;
 use warpfold::cuda::{self, ArrayView, Device, Error, Options};
-use warpfold_testing::{cases, golden as golden_cases, pairs, reference, rows as row_cases, windows};
+use warpfold_testing::{
+    cases, golden as golden_cases, golden_rows as golden_row_cases, pairs, reference, rows as row_cases, windows,
+};
 
 static SKIPPED: AtomicU32 = AtomicU32::new(0);
 
