@@ -2,7 +2,7 @@
 //!
 //! Idea: a warp reads up to 1024 elements of a row, or of several short rows, into registers, once. Its lanes reduce
 //! them by the tree, warps of a row meet in shared memory, and each lane computes its elements from what the row was
-//! reduced to and writes them. A block reads a row that it cannot hold in turns, and a second time: what shared memory has no place for, from memory; few
+//! reduced to and writes them. A block reads a row that it cannot hold in turns, and a second time from the cache; few
 //! such rows are reduced by one launch, many blocks to a row, and computed by another.
 //! Bottleneck: memory, one read and one write; of softmax of 2 bytes nearly the exponentials.
 //!
