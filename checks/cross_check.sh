@@ -15,7 +15,7 @@ if [ "${1-}" = --bits ]; then
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu"
     # The bits that a GPU gave, those of states in bytes, and those that threads and layouts must not change.
-    cargo test --target "$target" -p warpfold-emulated the_cpu_gives_the_bits_that_a_gpu_gave
+    cargo test --target "$target" -p warpfold-emulated -- the_cpu_gives_the
     cargo test --target "$target" -p warpfold --all-features --test all -- spans bits
     exit
 fi

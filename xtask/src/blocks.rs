@@ -1,11 +1,10 @@
 //! How many blocks a multiprocessor is to hold at once of each kernel. More of them keep the memory busy while some
 //! meet and finish, but leave a thread fewer registers. `crates/kernels/ptx/blocks.txt` has the numbers, which the
 //! driver is told in the kernels' PTX: of most, the most for which `ptxas` needs no stack, as `cargo xtask ptx --tune`
-//! finds; of those marked `measured`, what a GPU was fastest with, even if it then needs some (bench/tune). Three of
-//! these were not timed: they keep what they had before they came to need stack, `staged_sum_f32` three (8 bytes),
-//! `rowlonger_log_softmax_backward_f32` and `rowlonger_layer_norm_f64` two (16 and 48 bytes). Two were timed as they
-//! lost a block to 4 bytes of spills: on an H200, max f32 (1,33554432,2) along axis 0 (`staged_max_b4`) took 163 us
-//! with three and 204 with two, argmax f16 (6,11320,494,4) along axis 2
+//! finds; of those marked `measured`, what a GPU was fastest with, even if it then needs some (bench/tune). One of
+//! these, `staged_sum_f32`, was not timed: it keeps the three that it had before it came to need 8 bytes of stack. Two
+//! were timed as they lost a block to 4 bytes of spills: on an H200, max f32 (1,33554432,2) along axis 0
+//! (`staged_max_b4`) took 163 us with three and 204 with two, argmax f16 (6,11320,494,4) along axis 2
 //! (`staged_argmax_b2`) 159 and 183.
 
 use crate::error::Error;

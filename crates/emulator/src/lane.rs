@@ -284,6 +284,8 @@ impl Simt for Lane<'_> {
     }
     #[track_caller]
     fn room_of<T: Pod>(&self, name: &'static str, count: u32) -> Shared<T> {
+        let (bytes, room) = (count * size_of::<T>() as u32, self.block.context.room);
+        assert!(room.is_none_or(|room| room == bytes), "`{name}` has {bytes} bytes, and the launch brings {room:?}");
         self.declare(ROOM + 1, name, count as usize, size_of::<T>());
         Shared::from_address((ROOM + 1) << WINDOW | MIDDLE)
     }

@@ -89,21 +89,22 @@ pub fn launch<K>(
 where
     K: Fn(&Lane<'_>) + Sync,
 {
-    launch_any(memory, name, grid.into(), block.into(), &kernel)
+    launch_any(memory, name, grid.into(), block.into(), None, &kernel)
 }
 
-/// The same, compiled once for all kernels.
+/// The same, compiled once for all kernels, with so many bytes for a large shared array of any size, if that is known.
 fn launch_any(
     memory: &Memory,
     name: &str,
     grid: Dim,
     block: Dim,
+    room: Option<u32>,
     kernel: &(dyn Fn(&Lane<'_>) + Sync),
 ) -> Result<Report, Box<Faults>> {
     assert!((1..=1024).contains(&block.count()), "{name}: a block has 1 to 1024 threads, not {}", block.count());
     let blocks = u32::try_from(grid.count()).expect("a grid of at most 2^32 - 1 blocks");
-    let context =
-        state::Context { memory, releases: sync::Releases::default(), launch: memory.next_launch(), grid, block };
+    let (releases, launch) = (sync::Releases::default(), memory.next_launch());
+    let context = state::Context { memory, releases, launch, grid, block, room };
     let gathered: Vec<block::Gathered> = (0..blocks)
         .into_par_iter()
         .fold(block::Gathered::default, |mut gathered, number| {

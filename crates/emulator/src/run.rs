@@ -3,7 +3,7 @@
 use crate::counters::Report;
 use crate::lane::Lane;
 use crate::memory::Memory;
-use crate::{Faults, launch};
+use crate::{Faults, launch_any};
 use warpfold_kernels::params::of_words;
 use warpfold_kernels::{Kernel, Visit};
 
@@ -16,6 +16,8 @@ pub(crate) struct Run<'a> {
     pub grid: u32,
     /// Threads per block.
     pub block: u32,
+    /// Bytes that the launch brings for a large shared array of any size.
+    pub room: u32,
     /// The one parameter, as words.
     pub params: &'a [u64],
 }
@@ -26,6 +28,7 @@ impl Visit for Run<'_> {
 
     fn visit<K: Kernel>(self) -> Self::Output {
         let params: K::Params = of_words(self.params)?;
-        Some(launch(self.memory, self.entry, self.grid, self.block, |s: &Lane<'_>| K::run(s, &params)))
+        let (grid, block) = (self.grid.into(), self.block.into());
+        Some(launch_any(self.memory, self.entry, grid, block, Some(self.room), &|s: &Lane<'_>| K::run(s, &params)))
     }
 }

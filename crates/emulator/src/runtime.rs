@@ -98,7 +98,7 @@ struct Inner {
 enum Work {
     Copy { to: u64, from: u64, bytes: usize },
     Fill { to: u64, byte: u8, bytes: usize },
-    Launch { entry: Arc<str>, grid: u32, block: u32, params: Vec<u64> },
+    Launch { entry: Arc<str>, grid: u32, block: u32, room: u32, params: Vec<u64> },
 }
 
 impl fmt::Debug for State {
@@ -198,8 +198,8 @@ impl State {
         match *work {
             Work::Copy { to, from, bytes } => inner.memory.copy(to, from, bytes).map_err(refused("copy")),
             Work::Fill { to, byte, bytes } => inner.memory.fill(to, byte, bytes).map_err(refused("fill")),
-            Work::Launch { ref entry, grid, block, ref params } => {
-                let run = Run { memory: &inner.memory, entry, grid, block, params };
+            Work::Launch { ref entry, grid, block, room, ref params } => {
+                let run = Run { memory: &inner.memory, entry, grid, block, room, params };
                 let why = match (self.known.run)(entry, run).flatten() {
                     Some(Ok(report)) => {
                         inner.launches.push((entry.to_string(), report));
@@ -364,7 +364,7 @@ impl Runtime for State {
     unsafe fn launch(
         &self,
         stream: Handle,
-        Grid { kernel, grid, block, .. }: Grid<'_>,
+        Grid { kernel, grid, block, room }: Grid<'_>,
         parameters: &mut [*mut c_void],
     ) -> Result<(), CudaError> {
         let mut params = Vec::new();
@@ -373,7 +373,7 @@ impl Runtime for State {
             // parameters are.
             params.extend(unsafe { std::slice::from_raw_parts(pointer.cast::<u64>(), bytes / 8) });
         }
-        self.queue(stream, Work::Launch { entry: kernel.entry.clone(), grid, block, params })
+        self.queue(stream, Work::Launch { entry: kernel.entry.clone(), grid, block, room, params })
     }
 
     unsafe fn begin_recording(&self, stream: Handle) -> Result<(), CudaError> {

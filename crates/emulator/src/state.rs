@@ -18,6 +18,8 @@ pub(super) struct Context<'m> {
     pub(super) launch: u32,
     pub(super) grid: Dim,
     pub(super) block: Dim,
+    /// Bytes for a large shared array of any size; none: as many as it takes.
+    pub(super) room: Option<u32>,
 }
 
 /// A block while it runs.

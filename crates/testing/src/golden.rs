@@ -253,4 +253,22 @@ impl Golden {
         let (device, driver, revision) = (word("device")?, word("driver")?, word("revision")?);
         Some(Golden { device, driver, revision, results: results.collect::<Option<_>>()? })
     }
+
+    /// Compares what `run` gives of cases with what the GPU gave.
+    ///
+    /// # Panics
+    /// With the first of those that differ, if there are any.
+    pub fn compare<'a, C: fmt::Display + 'a>(
+        &self,
+        cases: impl Iterator<Item = &'a C>,
+        mut run: impl FnMut(&C) -> String,
+    ) {
+        let differs = |case: &C| {
+            let (got, want) = (run(case), self.results.get(&case.to_string()));
+            (want != Some(&got)).then(|| format!("{case}: {got}, not {want:?}"))
+        };
+        let wrong: Vec<String> = cases.filter_map(differs).collect();
+        let shown = wrong[..wrong.len().min(20)].join("\n");
+        assert!(wrong.is_empty(), "{} differ from {} ({}):\n{shown}", wrong.len(), self.device, self.driver);
+    }
 }

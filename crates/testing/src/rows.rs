@@ -47,11 +47,20 @@ pub struct Size {
     pub long: bool,
     /// Elements of an array whose rows are shorter, about.
     pub elements: usize,
+    /// So many rows, all of which are longer than a block holds, and shorter than six times that; zero: any.
+    pub rows: usize,
 }
 
 /// A shape, and the axes of its rows.
-pub(crate) fn problem(r: &mut Random, dtype: DType, Size { long, elements }: Size) -> (Vec<usize>, Vec<isize>) {
+pub(crate) fn problem(r: &mut Random, dtype: DType, size: Size) -> (Vec<usize>, Vec<isize>) {
+    let Size { long, elements, rows } = size;
     let line = 16 / dtype.size();
+    if rows > 0 {
+        // What a block holds of two or four bytes; twice as much of eight.
+        let turns = 8192 * (1 + r.below(5));
+        let len = turns + [0, 0, 1, line, 8192 - line, 8192 - 3, r.below(8192)][r.below(7)];
+        return (vec![rows, len.max(8193)], vec![-1]);
+    }
     let len = match r.below(8) {
         0 => 1 + r.below(2 * line),
         1 => line * (1 + r.below(130)),
@@ -285,13 +294,21 @@ pub type Test = fn(&mut Random, DType, Size, &Stream) -> Option<String>;
 
 /// Runs a random test of so many cases, from case `from` on.
 pub fn many(stream: &Stream, test: Test, from: u64, cases: u64, elements: usize) {
+    run(stream, test, from, cases, |case| Size { long: case % 16 == 0, elements, rows: 0 });
+}
+
+/// The same of so many rows, which are enough for a block to read each of them in turns.
+pub fn in_turns(stream: &Stream, test: Test, cases: u64, rows: usize) {
+    run(stream, test, 0, cases, |_| Size { long: true, elements: 0, rows });
+}
+
+fn run(stream: &Stream, test: Test, from: u64, cases: u64, size: impl Fn(u64) -> Size) {
     let mut wrong = Vec::new();
     for case in from..from + cases {
         let r = &mut Random((case + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         (0..4).for_each(|_| _ = r.next());
         let dtype = FLOATS[r.below(4)];
-        let size = Size { long: case % 16 == 0, elements };
-        if let Some(why) = test(r, dtype, size, stream) {
+        if let Some(why) = test(r, dtype, size(case), stream) {
             wrong.push(format!("case {case} {dtype} {why}"));
         }
     }

@@ -1,21 +1,17 @@
 //! What longer rows keep in shared memory.
 
-use warpfold_kernels::rowwise::{steps, turn_lines};
+use warpfold_kernels::rowwise::steps;
+use warpfold_kernels::rowwise::turns::{BESIDE, PLACES, turn_lines};
 
 use super::limits::Limits;
 use super::rowwise::RowOperation;
 
 /// Operations whose longer rows of 16 bits go through shared memory.
 const TURNED: [&str; 4] = ["rms_norm", "layer_norm", "softmax_backward", "log_softmax_backward"];
-/// Turns that have a place there: bf16 (8192,32768), which are four, took an H100 400, 392 and 407 us with two, three
-/// and four for rms_norm, 447, 439 and 466 for layer_norm; the gradient of softmax, of two arrays, 664 and 595.
-const PLACES: u64 = 3;
 /// Blocks of a multiprocessor that share its shared memory, at least.
 const ABREAST: u64 = 2;
 /// Bytes of it that the system takes for each block.
 const RESERVED: u64 = 1 << 10;
-/// Bytes of it that the kernels of longer rows have beside turns of a row, and a few more.
-const OWN: u64 = 5 << 10;
 
 impl RowOperation {
     /// Bytes of a turn.
@@ -31,8 +27,8 @@ impl RowOperation {
             return 0;
         }
         let each = (limits.shared_bytes as u64 + RESERVED) / ABREAST;
-        let most = each.saturating_sub(RESERVED + OWN) / self.turn_bytes();
-        if most < 2 { 0 } else { most.min(turns).min(PLACES) }
+        let most = each.saturating_sub(RESERVED + BESIDE as u64) / self.turn_bytes();
+        if most < 2 { 0 } else { most.min(turns).min(PLACES as u64) }
     }
 }
 

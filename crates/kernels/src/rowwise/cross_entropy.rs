@@ -90,8 +90,7 @@ where
 {
     const NOTED: bool = true;
     const COMMON: bool = Self::BRIEF;
-    // It took an H100 756 us for bf16 (8192,32000), and 729 without.
-    const LAST: bool = false;
+    const STAYS: bool = false;
     const LINED: bool = true;
     type Source = X;
     type Kept = [X::Value; MOST];

@@ -1,11 +1,11 @@
 //! Two of the three kernels of each operation: for rows that are longer than a block holds, and for short rows, of
 //! which a warp has several. The third is [`super::together`].
 //!
-//! Idea: in `longer` a block reads a row in turns, and once more, backwards, from the cache: what was read last is most
-//! likely to be there, and results that are written leave first. The second time needs no tree, so rows that begin
-//! anywhere are read and written by lines of 16 bytes. Rows too few for the GPU are reduced in a launch of their own,
-//! whose parts a later launch takes. `short` has groups of 8 lanes or more, whose lanes have 1 to 8 packs of a row;
-//! each lane finds what follows from one of its group's rows, and all get it.
+//! Idea: in `longer` a block reads a row in turns, and once more, backwards: what was read last is most likely to be in
+//! shared memory ([`super::turns`]) or in the cache, and results that are written leave first. The second time needs
+//! no tree, so rows that begin anywhere are read and written by lines of 16 bytes. Rows too few for the GPU are reduced
+//! in a launch of their own, whose parts a later launch takes. `short` has groups of 8 lanes or more, whose lanes have
+//! 1 to 8 packs of a row; each lane finds what follows from one of its group's rows, and all get it.
 //! Bottleneck: memory.
 
 use super::level::{Level, of_chunk, part, parts, pick, warps};
@@ -14,7 +14,7 @@ use super::read::from_memory;
 use super::spread::{Packs, Place, Spread};
 use super::turns::Ring;
 use super::write::write;
-use super::{MAP, MEET, PARTS, REDUCE, Rowwise, TURNS, WARPS, chunk};
+use super::{MAP, MEET, NODES, PARTS, REDUCE, Rowwise, SLOTS, TURNS, WARPS, chunk};
 use crate::address::array;
 use crate::node::{Node, get, publish, put};
 use crate::reduce::shape::piece::divide;
@@ -22,13 +22,8 @@ use crate::reduce::shape::split::next;
 use crate::source::{Bits, Source};
 use warpfold_simt::{ALL, Shared, Simt};
 
-/// Words of shared memory for a node of each warp.
-pub(super) const SLOTS: usize = 32 * 4;
-/// The same for a node of each chunk of a row.
-const TURNED: usize = PARTS as usize * 4;
-
-/// Packs of a lane, up to which it has those of two turns at once: layer norm bf16 (8192,32768) took an H100 563 us so,
-/// and 625 without.
+/// Packs of a lane, up to which it has those of two turns at once, if turns are not in shared memory: layer norm bf16
+/// (8192,32768), which was not then, took an H100 563 us so, and 625 without.
 const AHEAD: usize = 4;
 
 /// The elements of an operation.
@@ -132,7 +127,7 @@ pub(super) fn written<S: Simt, O: RowOp, const N: usize>(
 /// Rows that are longer than a block holds: a block has one, or a part of one.
 #[inline(always)]
 pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
-    let slots = [s.shared::<u32, SLOTS, 0>("slots"), s.shared::<u32, TURNED, 1>("turned")];
+    let slots = [s.shared::<u32, SLOTS, 0>("slots"), s.shared::<u32, NODES, 1>("turned")];
     let (op, chunk) = (O::new(call), const { chunk(size_of::<Of<O>>()) });
     if s.branch(op.is_there(s)) {
         return;
@@ -193,6 +188,7 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         let from = at - (shift - before) as u64;
         call.part::<Of<O>>(row, from, chunk - before as u64).moved::<Of<O>>(before)
     };
+    let stays = const { O::STAYS && Of::<O>::SIZE == 2 };
     let ring = Ring::<O, N>::new(s, call);
     let fill = |turn: u32, slot: u32| {
         ring.fill(s, call, slot, row, first + turn as u64 * under + s.warp() as u64 * chunk);
@@ -227,7 +223,7 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         let packs =
             Packs { spread: Spread::WARP, w: if has_room { ahead } else { read(step, slot) }, place: |_| place };
         // The turn with which a row becomes known need not be read once more: what is kept of it is still there.
-        let is_last = O::LAST && !O::TWICE && step + 1 == turns && all > turns && by_lines.is_none();
+        let is_last = stays && step + 1 == turns && all > turns && by_lines.is_none();
         let next_step = step + 1 + is_last as u32;
         if has_room && s.branch(next_step < all) {
             ahead = read(next_step, 0);
@@ -252,11 +248,11 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
             if s.branch(is_found && is_noting) {
                 op.note(s, stat, number);
             }
-        } else if O::TWICE && s.branch(is_mapped) {
+        } else if !stays && s.branch(is_mapped) {
             write(stat, lined(step));
         }
         let again = step >= turns || is_last || call.phase != TURNS;
-        if !O::TWICE && s.branch(is_found && is_mapped && again) {
+        if stays && s.branch(is_found && is_mapped && again) {
             write(stat, lined(step));
         }
         if s.branch(in_ring) {

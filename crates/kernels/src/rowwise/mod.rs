@@ -2,8 +2,8 @@
 //!
 //! Idea: a warp reads up to 1024 elements of a row, or of several short rows, into registers, once. Its lanes reduce
 //! them by the tree, warps of a row meet in shared memory, and each lane computes its elements from what the row was
-//! reduced to and writes them. A block reads a row that it cannot hold in turns, and a second time from the cache; few
-//! such rows are reduced by one launch, many blocks to a row, and computed by another.
+//! reduced to and writes them. A block reads a row that it cannot hold in turns, and a second time from shared memory
+//! or the cache; few such rows are reduced by one launch, many blocks to a row, and computed by another.
 //! Bottleneck: memory, one read and one write; of softmax of 2 bytes nearly the exponentials.
 //!
 //! - [`spread`]: which packs of 16 bytes a lane has. [`place`]: where rows are. [`read`],
@@ -11,7 +11,7 @@
 //! - [`level`]: how nodes meet over lanes, steps, warps and blocks. [`op`]: what an operation is.
 //! - [`softmax`], [`cross_entropy`], [`gradient`], [`norm`], [`norm_gradient`]: the operations. [`factor`]: weights and
 //!   biases; [`columns`]: their gradients, [`folded`]: with those of elements. [`together`], [`kernel`]: the
-//!   three kernels of each operation. [`table`]: their names.
+//!   three kernels of each operation; [`turns`]: what one of them keeps in shared memory. [`table`]: their names.
 //! - [`arrange`]: copies arrays that lie otherwise than the kernels read them.
 
 pub mod arrange;
@@ -47,11 +47,6 @@ pub const fn steps(size: usize) -> usize {
     if size == 2 { 4 } else { 8 }
 }
 
-/// Lines of 16 bytes of a turn of a block, by the steps of a warp and the number of arrays.
-pub const fn turn_lines(steps: u32, arrays: u32) -> u32 {
-    THREADS * steps * arrays
-}
-
 /// Elements of a row that a warp has at once, by their size.
 pub const fn chunk(size: usize) -> u64 {
     (32 * 16 * steps(size) / size) as u64
@@ -62,6 +57,11 @@ pub const QUARTERS: u32 = 4;
 
 /// Parts that a block reduces.
 pub const PARTS: u64 = THREADS as u64;
+
+/// Words of shared memory for a node of each warp.
+const SLOTS: usize = 32 * 4;
+/// The same for a node of each chunk of a row.
+const NODES: usize = PARTS as usize * 4;
 
 /// What a launch does: all of rows of which one block has several, or each row one block.
 pub const WHOLE: u32 = 0;

@@ -73,8 +73,9 @@ pub trait RowOp: Copy {
     /// Whether a block keeps turns of a longer row in shared memory: what it computes of an element takes less time
     /// than to read it twice.
     const TURNED: bool = false;
-    /// Whether what is kept of a longer row's last turn stays in registers until the row is known.
-    const LAST: bool = true;
+    /// Whether what is kept of a longer row's last turn, of 16-bit elements, stays in registers until the row is known,
+    /// so that its results follow without reading it once more.
+    const STAYS: bool = !Self::TWICE;
     /// Whether elements are kept as they were read.
     const AS_READ: bool = false;
 

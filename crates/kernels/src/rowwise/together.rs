@@ -5,12 +5,12 @@
 //! quarters meet in shared memory, where each warp joins those of all rows of its block, a group of lanes to a row.
 //! Bottleneck: memory.
 
-use super::kernel::{Of, SLOTS, mapped, written};
+use super::kernel::{Of, mapped, written};
 use super::level::{Level, few};
 use super::op::RowOp;
 use super::read::from_memory;
 use super::spread::{Place, Spread};
-use super::{QUARTERS, Rowwise, chunk};
+use super::{QUARTERS, Rowwise, SLOTS, chunk};
 use crate::node::{Node, get, put};
 use crate::source::Bits;
 use warpfold_simt::{ALL, Shared, Simt};

@@ -2,23 +2,35 @@
 //!
 //! Idea: each lane copies the lines of 16 bytes that it will read itself to places of its own, some turns ahead and
 //! beside other work, so that no thread waits for another and no register for memory. The turns that were read last
-//! are still there when the row is read once more, backwards, and the place of a turn that has been read a second time
-//! is taken by the one before it that has had to leave.
+//! are still there when the row is read once more, backwards. Each place that becomes free then is that of the next
+//! turn that had to leave, which is copied again.
+//! Bottleneck: memory, read once if the row has three turns.
 
 use super::op::RowOp;
 use super::read::Lines;
 use super::spread::{Place, Spread};
-use super::{Rowwise, THREADS, turn_lines};
+use super::{NODES, Rowwise, SLOTS, THREADS};
 use crate::address::array;
 use crate::source::{Bits, Source};
 use core::marker::PhantomData;
 use warpfold_simt::{Pack, Shared, Simt};
 
-/// The places of a block's turns of two.
+/// Places of turns, at most. Of bf16 (8192,32768), which are four turns, rms_norm took an H100 400 us with two, 392
+/// with three, 407 with four; layer_norm 447, 439, 466; the gradient of softmax, of two arrays, 664 and 595.
+pub const PLACES: u32 = 3;
+/// Bytes of shared memory that kernels of longer rows have beside them.
+pub const BESIDE: u32 = 4 * (SLOTS + NODES) as u32;
+
+/// Lines of 16 bytes of a turn of a block, by the steps of a warp and the number of arrays.
+pub const fn turn_lines(steps: u32, arrays: u32) -> u32 {
+    THREADS * steps * arrays
+}
+
+/// The places of a block's turns of a row.
 #[derive(Clone, Copy)]
 pub struct Ring<O, const N: usize> {
     slots: Shared<Pack<u32, 4>>,
-    /// How many there are.
+    /// How many there are: none, or two or three.
     places: u32,
     of: PhantomData<O>,
 }
@@ -52,25 +64,12 @@ impl<O: RowOp, const N: usize> Ring<O, N> {
         ((slot * Self::ARRAYS + array) * N as u32 + k) * THREADS + s.thread_x()
     }
 
-    /// The place after a turn's, which the turn before has if the row is read `back`.
+    /// The place of the turn after the one in `slot`, or of the turn before it if the row is read `back`.
     #[inline(always)]
     pub fn next(&self, slot: u32, back: bool) -> u32 {
-        match back {
-            true => {
-                if slot == 0 {
-                    self.kept() - 1
-                } else {
-                    slot - 1
-                }
-            }
-            false => {
-                if slot + 1 == self.kept() {
-                    0
-                } else {
-                    slot + 1
-                }
-            }
-        }
+        let last = self.kept() - 1;
+        let (end, begin, next) = if back { (0, last, slot.wrapping_sub(1)) } else { (last, 0, slot + 1) };
+        if slot == end { begin } else { next }
     }
 
     /// A line of this thread that has been waited for.
@@ -102,16 +101,14 @@ impl<O: RowOp, const N: usize> Ring<O, N> {
         }
     }
 
-    /// Waits for the turn that comes next. A group of copies has been ended for each turn from the first on.
+    /// Waits for the turn that comes next. A group of copies has been ended for each turn from the first on, so all
+    /// that have a place, two or three, may be on their way but this one.
     #[inline(always)]
     pub fn wait<S: Simt>(&self, s: &S) {
-        // All turns that have a place may be on their way but the next one.
-        if s.branch(self.kept() == 1) {
-            s.copied_but::<0>();
-        } else if s.branch(self.kept() == 2) {
+        if s.branch(self.kept() == 2) {
             s.copied_but::<1>();
         } else {
-            s.copied_but::<2>();
+            s.copied_but::<{ PLACES - 1 }>();
         }
     }
 }

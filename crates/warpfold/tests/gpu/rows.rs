@@ -1,6 +1,6 @@
 //! Operations on rows and on windows: the bits of the CPU, wherever rows lie.
 
-use crate::row_cases::{Test, cross_entropy, differs, gradient, many, norm, norm_gradient, softmax};
+use crate::row_cases::{Test, cross_entropy, differs, gradient, in_turns, many, norm, norm_gradient, softmax};
 use crate::{gpu, pairs, windows};
 use warpfold::cuda::{self, Device, Stream, rows};
 use warpfold::{ArrayRef, rows as cpu};
@@ -32,6 +32,16 @@ classes! {
     class_pairs: pairs::pairs;
     class_windows_average: windows::average;
     class_windows_max: windows::max;
+}
+
+/// Rows that a block reads in turns, since there are some for each multiprocessor.
+#[test]
+fn rows_in_turns() {
+    let Some(gpu) = gpu() else { return };
+    let (stream, rows) = (Stream::new(&gpu).expect("a stream"), 2 * gpu.properties().multiprocessors as usize + 3);
+    for test in [softmax, gradient, norm, norm_gradient, cross_entropy] {
+        in_turns(&stream, test, 8, rows);
+    }
 }
 
 /// Rows of several blocks, and so many parts of a row that blocks reduce these first.
