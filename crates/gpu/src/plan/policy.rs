@@ -136,6 +136,9 @@ pub const TILED_ROWS: usize = 128;
 pub const TILED_STRETCH: usize = 128;
 /// What an element of a tile costs besides its read, in reads without conflicts: some instructions. Not measured.
 pub const TILED_WINDOW: usize = 3;
+/// Bytes of a tile, at least: each takes its block about as long, however few they are. By tiles of 256 bytes the
+/// standard deviation of f16 (32768,32,64,2) in order 3,1,0,2 took an H100 4900 us. Sizes above were not measured.
+pub const TILED_LEAST: u64 = 2 << 10;
 /// Bytes from column to column of a tile, at most. Not measured.
 pub const TILED_GROUP: usize = 64;
 /// Bytes that memory writes at once.

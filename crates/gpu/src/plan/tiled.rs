@@ -13,7 +13,7 @@ use super::choose::Fold;
 use super::limits::Limits;
 use super::near::{conflicts, is_near};
 use super::parts::{joined, numbered, parting};
-use super::policy::{TILED_BYTES, TILED_GROUP, TILED_ROWS, TILED_STRETCH, TILED_WINDOW};
+use super::policy::{TILED_BYTES, TILED_GROUP, TILED_LEAST, TILED_ROWS, TILED_STRETCH, TILED_WINDOW};
 use super::transpose::{Asked, Copied};
 
 /// Lines that all banks of shared memory have.
@@ -220,7 +220,7 @@ pub(super) fn tiled(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Op
         end: planner.end(),
     };
     let grid = outer.iter().map(|axis| axis.len as u64).product::<u64>() * shape.beside.by * shape.below.by;
-    if grid.max(shape.run) >= 1 << 31 {
+    if grid.max(shape.run) >= 1 << 31 || grid * TILED_LEAST > (problem.outputs * count * size) as u64 {
         return None;
     }
     let first = planner.launch(format!("tiled_{}", fold.name), grid, THREADS as u64 / 32, shape);

@@ -161,6 +161,13 @@ mod tests {
         let x = x.unwrap();
         let text = explain(Op::Var, x, &Options::default(), None).unwrap().to_string();
         assert!(text.contains("tiled_var_f32") && text.contains("then     rows_var_f32"), "{text}");
+        // Tiles of two lines would be too many.
+        let y = vec![0u16; 4096 * 32 * 64 * 2];
+        let (shape, strides) = ([4096, 32, 64, 2], [128, 128 << 12, 2, 4096 << 12]);
+        // SAFETY: the strides reach these elements.
+        let few = unsafe { ArrayRef::from_raw(y.as_ptr().cast(), warpfold_core::DType::F16, &shape, &strides) };
+        let text = explain(Op::Std, few.unwrap(), &Options::default(), None).unwrap().to_string();
+        assert!(!text.contains("tiled_") && text.contains("rows_var_f16"), "{text}");
         // Eight elements of the last axis are a subtree, and its part of a product has one word.
         let text = explain(Op::Prod, x, &Options::default(), None).unwrap().to_string();
         assert!(text.contains("columns_prod_f32") && text.contains("then     rows_prod_f32"), "{text}");

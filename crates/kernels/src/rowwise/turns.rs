@@ -16,7 +16,8 @@ use core::marker::PhantomData;
 use warpfold_simt::{Pack, Shared, Simt};
 
 /// Places of turns, at most. Of bf16 (8192,32768), which are four turns, rms_norm took an H100 400 us with two, 392
-/// with three, 407 with four; layer_norm 447, 439, 466; the gradient of softmax, of two arrays, 664 and 595.
+/// with three, 407 with four; layer_norm 447, 439, 466; the gradient of softmax, of two arrays, 664 and 595
+/// (bench/record/nvidia-h100/2026-11-28/turns-tried.txt).
 pub const PLACES: u32 = 3;
 /// Bytes of shared memory that kernels of longer rows have beside them.
 pub const BESIDE: u32 = 4 * (SLOTS + NODES) as u32;
