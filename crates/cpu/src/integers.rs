@@ -16,80 +16,8 @@ use super::periods::fold_periods;
 use super::policy::{AHEAD, FEW_DENSE_COLUMNS, SHORT_BYTES};
 use super::running::{Running, run};
 use super::simd::{Aligned, array, at_level, fold_lanes, inlined, prefetch, vectorize};
+use super::totals::Total;
 use super::tree::PIECE;
-
-/// A sum of integers.
-pub trait Total: Copy + Send + Sync + PartialEq + std::fmt::Debug + 'static {
-    /// No elements.
-    const ZERO: Self;
-    /// The sum of one element.
-    fn of(x: i128) -> Self;
-    /// The sum of two.
-    fn plus(self, other: Self) -> Self;
-    /// The result.
-    fn finish<T: Element>(self, sum: &IntegerSum<T>, count: u64) -> Cast;
-    /// Writes the means of nodes, as bits, if they are found faster so than one by one; returns whether it has.
-    fn means(nodes: &[Self], count: u64, out: &mut [MaybeUninit<u64>]) -> bool {
-        let _ = (nodes, count, out);
-        false
-    }
-}
-
-impl Total for i64 {
-    const ZERO: i64 = 0;
-
-    #[inline(always)]
-    fn of(x: i128) -> i64 {
-        x as i64
-    }
-
-    #[inline(always)]
-    fn plus(self, other: i64) -> i64 {
-        self.wrapping_add(other)
-    }
-
-    #[inline(always)]
-    fn finish<T: Element>(self, sum: &IntegerSum<T>, count: u64) -> Cast {
-        if sum.mean && count > 0 {
-            return Cast::Float(self as f64 / count as f64);
-        }
-        sum.finish(self as i128, count)
-    }
-}
-
-impl Total for i128 {
-    const ZERO: i128 = 0;
-
-    #[inline(always)]
-    fn of(x: i128) -> i128 {
-        x
-    }
-
-    #[inline(always)]
-    fn plus(self, other: i128) -> i128 {
-        self + other
-    }
-
-    #[inline(always)]
-    fn finish<T: Element>(self, sum: &IntegerSum<T>, count: u64) -> Cast {
-        sum.finish(self, count)
-    }
-
-    /// If all of them fit 64 bits, an instruction converts them, with the same rounding.
-    #[inline(always)]
-    fn means(nodes: &[i128], count: u64, out: &mut [MaybeUninit<u64>]) -> bool {
-        let mut beyond = 0;
-        for &node in nodes {
-            beyond |= (node >> 64) as i64 ^ (node as i64 >> 63);
-        }
-        if beyond == 0 && count > 0 {
-            for (&node, out) in nodes.iter().zip(out) {
-                out.write((node as i64 as f64 / count as f64).to_bits());
-            }
-        }
-        beyond == 0 && count > 0
-    }
-}
 
 /// Integers that are summed to nodes of type `N`, in the narrowest lanes that cannot overflow.
 pub trait Summed<N>: Element {
@@ -363,7 +291,7 @@ impl<T: Summed<N>, N: Total> Kernel for Integers<T, N> {
             #[inline(always)]
             || {
                 for (nodes, out) in nodes.chunks(PIECE).zip(out.chunks_mut(PIECE)) {
-                    if self.0.sum.mean && N::means(nodes, count, out) {
+                    if N::results(nodes, &self.0.sum, count, out) {
                         continue;
                     }
                     for (node, out) in nodes.iter().zip(out) {

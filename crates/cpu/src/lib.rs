@@ -41,6 +41,7 @@ pub mod select;
 pub mod simd;
 mod stretches;
 pub mod terms;
+mod totals;
 mod transpose;
 mod tree;
 mod uneven;
