@@ -25,6 +25,8 @@ impl<T: Element> Running for Peak<T> {
     type Item = T;
     type Node = T::Key;
 
+    const LIGHT: bool = true;
+
     #[inline(always)]
     fn tile<'a, const W: usize>(&self, rows: impl Iterator<Item = &'a [T; W]>, nodes: &mut [T::Key; W]) {
         let mut best = *nodes;
