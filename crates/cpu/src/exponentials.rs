@@ -20,8 +20,8 @@ use super::halves::{fold_widened, widened};
 use super::high::{fold_high, fold_high_columns};
 use super::kernel::{Item, Kernel, Tree, any_rows, each_row};
 use super::panel::{Panel, TILE, fold_tile};
-use super::policy::{AHEAD, BLOCK, HIGH, SHORT};
-use super::simd::{Simd, at_level, fold_lanes, prefetch, vectorize, written};
+use super::policy::{AHEAD, BLOCK, HIGH, PANEL, SHORT};
+use super::simd::{Simd, at_level, fold_lanes, inlined, prefetch, vectorize, written};
 #[cfg(feature = "reductions")]
 use super::terms::Fused;
 use super::terms::{Exponent, Terms, with_terms};
@@ -137,14 +137,21 @@ impl<T: Exponent> Kernel for Exponentials<T> {
             #[inline(always)]
             || {
                 for (nodes, out) in nodes.chunks(LOGS).zip(out.chunks_mut(LOGS)) {
-                    let ordinary = nodes.iter().fold(
-                        true,
-                        #[inline(always)]
-                        |all, node| all & (node.scale == T::Float::ZERO) & T::Float::has_ordinary_log(node.sum),
-                    );
+                    // Side by side: the last of pairs that are read in part would be left to a loop without vectors.
+                    let (mut sums, mut ordinary) = ([nodes[0].sum; LOGS], true);
+                    for (node, sum) in nodes.iter().zip(&mut sums) {
+                        *sum = node.sum;
+                        ordinary &= node.scale == T::Float::ZERO;
+                    }
+                    for &sum in &sums {
+                        ordinary &= T::Float::has_ordinary_log(sum);
+                    }
                     if ordinary {
-                        for (node, out) in nodes.iter().zip(out) {
-                            out.write(T::Mean::from_float(T::Float::ordinary_log(node.sum)));
+                        for sum in &mut sums {
+                            *sum = T::Float::ordinary_log(*sum);
+                        }
+                        for (&log, out) in sums.iter().zip(out) {
+                            out.write(T::Mean::from_float(log));
                         }
                     } else {
                         for (node, out) in nodes.iter().zip(out) {
@@ -240,7 +247,18 @@ fn sums_of_columns<T: Exponent, R: Reducer<Item = T::Float, Acc = T::Float>>(
 #[inline(always)]
 fn are_ordinary<T: Exponent>(rows: &[&[T; TILE]]) -> bool {
     let mut most = [T::Key::ZERO; TILE];
-    for row in rows {
+    let (groups, rest) = rows.as_chunks::<PANEL>();
+    for group in groups {
+        // As one expression: between loops the greatest ones are in memory.
+        for i in 0..TILE {
+            let pair = inlined(
+                #[inline(always)]
+                |r: usize| magnitude(group[r][i]).max(magnitude(group[r + 1][i])),
+            );
+            most[i] = most[i].max(pair(0).max(pair(2)).max(pair(4).max(pair(6))));
+        }
+    }
+    for row in rest {
         for i in 0..TILE {
             most[i] = most[i].max(magnitude(row[i]));
         }
