@@ -3,7 +3,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::policy::AHEAD;
+use super::policy::{AHEAD, LINES_AHEAD};
 use super::simd::prefetch;
 
 /// Columns that a panel reduces at a time. Their nodes stay in L1, level by level, and every loop is long enough for
@@ -133,15 +133,54 @@ pub unsafe fn copy_runs<X>(x: *const X, [n, runs]: [usize; 2], len: usize, bytes
 pub unsafe fn copy_lines<X>(x: *const X, n: usize, step: isize, len: usize, bytes: usize, to: *mut X, pitch: usize) {
     let (x, to, width) = (x.cast::<MaybeUninit<u8>>(), to.cast::<MaybeUninit<u8>>(), len * bytes);
     let (x, to) = (|i: usize| x.wrapping_offset(i as isize * step), |i: usize| to.wrapping_add(i * pitch * bytes));
+    // Lines that are far apart are no stream that the CPU sees.
+    let ahead = (AHEAD / step.unsigned_abs().max(1)).max(LINES_AHEAD);
     // SAFETY: the caller vouches for all lines on either side.
     unsafe {
         by_number!(width, N in [8 16 32 64 128] => for i in 0..n {
-            prefetch(x(i).wrapping_byte_add(AHEAD), 1);
+            prefetch(x(i + ahead), 1);
             to(i).cast::<[MaybeUninit<u8>; N]>().write_unaligned(x(i).cast::<[MaybeUninit<u8>; N]>().read_unaligned());
         }, else for i in 0..n {
-            prefetch(x(i).wrapping_byte_add(AHEAD), width);
+            prefetch(x(i + ahead), width);
             copy_run(x(i), to(i), width);
         });
+    }
+}
+
+/// Copies the same pieces of `n` blocks, which follow one another, each `block` bytes long. A piece has `len` elements
+/// of `bytes` bytes. `places` has the element of a block where each piece begins, and the row and the column that the
+/// first block's piece goes to; that of each block goes behind that of the block before, `width` columns further. Rows
+/// are `n * width` elements long. Blocks are read in the order of memory: one piece of all blocks after the other would
+/// wait for memory again and again.
+///
+/// # Safety
+/// All blocks are readable, and `to` has room for all pieces.
+#[expect(clippy::too_many_arguments, reason = "blocks, pieces, rows")]
+pub unsafe fn copy_pieces<X>(
+    x: *const X,
+    n: usize,
+    block: usize,
+    places: &[[usize; 3]],
+    len: usize,
+    bytes: usize,
+    to: *mut X,
+    width: usize,
+) {
+    let (x, to) = (x.cast::<MaybeUninit<u8>>(), to.cast::<MaybeUninit<u8>>());
+    for i in 0..n {
+        let (x, to) = (x.wrapping_add(i * block), to.wrapping_add(i * width * bytes));
+        prefetch(x.wrapping_add(AHEAD), block);
+        let place = |&[from, row, column]: &[usize; 3]| {
+            (x.wrapping_add(from * bytes), to.wrapping_add((row * n * width + column) * bytes))
+        };
+        // SAFETY: the caller vouches for the pieces of all blocks on either side.
+        unsafe {
+            by_number!(len * bytes, N in [8 16 32 64 128] => for (x, to) in places.iter().map(place) {
+                to.cast::<[MaybeUninit<u8>; N]>().write_unaligned(x.cast::<[MaybeUninit<u8>; N]>().read_unaligned());
+            }, else for (x, to) in places.iter().map(place) {
+                copy_run(x, to, len * bytes);
+            });
+        }
     }
 }
 
@@ -246,6 +285,25 @@ mod tests {
                 let want = if line < n { x[(line * runs + run) * len * bytes + at] } else { 255 };
                 assert_eq!(got, want, "runs of {len} elements of {bytes} bytes");
             }
+        }
+    }
+
+    #[test]
+    fn pieces_of_blocks_become_rows() {
+        for (bytes, len) in [1, 2, 4, 8].into_iter().flat_map(|bytes| (1..20).map(move |len| (bytes, len))) {
+            // Three pieces of a block of `3 * len + 1` elements, of which two share a row.
+            let (n, width, block) = (5, 2 * len, 3 * len + 1);
+            let places = [[0, 1, 0], [len, 0, 0], [2 * len + 1, 1, len]];
+            let x: Vec<u8> = (0..n * block * bytes).map(|i| (i % 251) as u8).collect();
+            let mut to = vec![255u8; 2 * n * width * bytes];
+            // SAFETY: `x` has all blocks, and `to` both rows.
+            unsafe { copy_pieces(x.as_ptr(), n, block * bytes, &places, len, bytes, to.as_mut_ptr(), width) };
+            let mut want = vec![255u8; to.len()];
+            for (i, [from, row, column]) in (0..n).flat_map(|i| places.map(|place| (i, place))) {
+                let (from, at) = ((i * block + from) * bytes, (row * n * width + i * width + column) * bytes);
+                want[at..at + len * bytes].copy_from_slice(&x[from..from + len * bytes]);
+            }
+            assert_eq!(to, want, "pieces of {len} elements of {bytes} bytes");
         }
     }
 }

@@ -224,6 +224,14 @@ impl Route {
         if each > MOST_SLAB || dim.len < LEAST_SLABS || inner.is_empty() && reduced.len() == 1 {
             return None;
         }
+        // Rows of neighbouring outputs, with gaps between them, as far apart in a slab as from one slab to the next.
+        if let ([lane], [row]) = (inner, &reduced[..])
+            && has_gaps(lane, row, *size)
+            && dim.x == row.x.saturating_mul(row.len as isize)
+            && [dim.mask, lane.mask, row.mask] == [0; 3]
+        {
+            return Some(slab);
+        }
         let mut dims: Vec<Dim> = inner.iter().chain(reduced).copied().collect();
         dims.sort_by_key(|dim| dim.x);
         let mut next = dims[0].x;
@@ -267,4 +275,9 @@ impl Route {
             Route::Transposed { .. } => "transposed: tiles are transposed into index order on the way in",
         }
     }
+}
+
+/// Whether rows of neighbours along an axis have gaps between them.
+pub(super) fn has_gaps(axis: &Dim, rows: &Dim, size: usize) -> bool {
+    axis.x == size as isize && rows.x > axis.x.saturating_mul(axis.len as isize)
 }

@@ -78,8 +78,8 @@ impl Work<'_> {
         // A kernel that takes many rows at a time need not have them as a block.
         let tall = !self.facts.runs && self.facts.rows > PANEL && lane.len >= TILE;
         let (alone, count) = (self.facts.dense || self.facts.runs || tall, self.problem.count);
-        let dense = lane.len <= APART_ITEMS / PANEL && self.problem.has_dense_rows(&lane);
-        let few = few && !tall || !alone && dense;
+        let dense = lane.len <= APART_ITEMS / PANEL && self.problem.has_dense_rows(&lane) || self.has_lines(&lane);
+        let few = few && !tall || dense && (!alone || lane.len < TILE);
         let beside = if self.problem.has_runs_along(&lane) { self.problem.inner().len } else { 1 };
         let strip = match few {
             true => lane.len,
@@ -312,7 +312,8 @@ impl Work<'_> {
     unsafe fn few_columns(&self, lane: &Dim, strip: &Strip<'_>) -> Nodes {
         let Strip { base, first_row: from, rows: len, width, .. } = *strip;
         let mut scratch = Scratch::new(self.kernel);
-        if self.problem.has_dense_rows(lane) {
+        let is_dense = self.problem.has_dense_rows(lane);
+        if is_dense || self.has_lines(lane) {
             // Wide rows of a kernel without a tree stay in registers, a tile of columns after the other.
             let tiles = self.facts.runs && width >= TILE;
             let items = if tiles || self.kernel.takes_dense(width) { self.facts.dense_items } else { APART_ITEMS };
@@ -324,8 +325,13 @@ impl Work<'_> {
                 let n = block.min(from + len - start);
                 let at = base.step(&self.problem.inner(), start);
                 // SAFETY: the caller vouches for the strip, whose dense rows are `n * width` elements along the lane.
-                let x = unsafe { self.run_of(at, lane, n * width, &mut scratch.items) };
-                if tiles {
+                let x = unsafe {
+                    match is_dense {
+                        true => self.run_of(at, lane, n * width, &mut scratch.items),
+                        false => self.some_lines(lane, strip, start, n, &mut scratch.items),
+                    }
+                };
+                if tiles && is_dense && self.facts.rows != FEW_ROWS {
                     // Tiles of a few rows are no stream that the CPU sees.
                     let bytes = n * width * self.problem.size;
                     prefetch(at.x.wrapping_add(bytes), bytes);

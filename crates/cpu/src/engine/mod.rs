@@ -6,6 +6,7 @@
 mod columns;
 mod counter;
 mod cuts;
+mod gapped;
 mod groups;
 mod lane;
 mod lines;

@@ -9,7 +9,7 @@ use super::lane::Lane;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use crate::loops::{Item, Loops, Node, Value};
-use crate::moves::{TILE, copy, copy_lines};
+use crate::moves::{TILE, copy};
 use crate::output::Output;
 use crate::policy::{ALONE, BLOCK, CHUNK, EARLY, FIRST, LEAST_DECIDED, LONG_BLOCK, MOST_DECIDED, ROWS_ITEMS};
 use crate::simd::prefetch;
@@ -182,13 +182,7 @@ impl Work<'_> {
                 return self.run_of(at, &Dim { len: n * len, ..inner }, n * len, items);
             }
             let room = items.room(n * len * size);
-            if self.load.direct() && inner.x == size as isize {
-                copy_lines(at.x.cast::<Item>(), n, rows.x, len, size, room, len);
-            } else {
-                for i in 0..n {
-                    self.load.gather(at.step(rows, i), &inner, len, room.wrapping_byte_add(i * len * size));
-                }
-            }
+            self.bring_lines(at, rows, n, &inner, len, room);
             room
         }
     }

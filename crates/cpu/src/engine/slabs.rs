@@ -12,9 +12,10 @@ use super::Work;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use crate::loops::Value;
-use crate::moves::{TILE, copy_lines};
+use crate::moves::{TILE, copy_pieces};
 use crate::output::Output;
 use crate::policy::{BLOCK, CHUNK, LEAST_LINE, LEAST_PIECE, WIDE_ROW, WIDE_SLAB};
+use crate::route::has_gaps;
 use crate::transpose::{Rows, take_apart};
 
 /// The slabs of a problem.
@@ -32,6 +33,8 @@ struct Slabs {
     outs: Vec<isize>,
     /// The pieces that are transposed, if they are not tiny.
     pieces: Option<Pieces>,
+    /// Rows of neighbouring outputs, and the axis along which these lie, if there are gaps between the rows.
+    gaps: Option<[Dim; 2]>,
 }
 
 /// The pieces of a slab: rows of neighbouring outputs' elements that follow one another.
@@ -117,9 +120,17 @@ impl Work<'_> {
     }
 
     fn slabs_along(&self, dim: Dim, inner: &[Dim]) -> Slabs {
-        let reduced = &self.problem.reduced;
-        let unit = inner.iter().chain(reduced).map(|dim| dim.x).min().expect("an axis of a slab");
-        let (rows, columns) = (steps(reduced, |dim| dim.x), steps(inner, |dim| dim.x));
+        let mut reduced = self.problem.reduced.clone();
+        let mut gaps = None;
+        if let ([lane], [row]) = (inner, &mut reduced[..])
+            && has_gaps(lane, row, self.problem.size)
+        {
+            // Rows are brought together first.
+            gaps = Some([*row, *lane]);
+            row.x = lane.x * lane.len as isize;
+        }
+        let unit = inner.iter().chain(&reduced).map(|dim| dim.x).min().expect("an axis of a slab");
+        let (rows, columns) = (steps(&reduced, |dim| dim.x), steps(inner, |dim| dim.x));
         let order: Vec<usize> =
             rows.iter().flat_map(|row| columns.iter().map(move |column| ((row + column) / unit) as usize)).collect();
         let sorted = order.iter().enumerate().all(|(i, &place)| i == place);
@@ -129,7 +140,8 @@ impl Work<'_> {
             each: order.len(),
             order: if sorted { Vec::new() } else { order },
             outs: steps(inner, |d| d.out),
-            pieces: Pieces::of(reduced, inner, unit, self.facts.item),
+            pieces: Pieces::of(&reduced, inner, unit, self.facts.item),
+            gaps,
         }
     }
 
@@ -139,14 +151,21 @@ impl Work<'_> {
     /// They are readable from the walk's place on, and no other thread writes their outputs.
     unsafe fn some_slabs(&self, slabs: &Slabs, at: &Walk<'_>, n: usize, scratch: &mut Scratch, out: &Output<Value>) {
         let (size, node, count) = (self.facts.item, self.facts.node, self.problem.count);
-        let Slabs { dim, unit, each, order, outs, pieces } = slabs;
+        let Slabs { dim, unit, each, order, outs, pieces, gaps } = slabs;
         let (each, width) = (*each, outs.len());
         let along = Dim { len: dim.len * each, x: *unit, mask: (dim.mask != 0).into(), out: 0 };
         let neighbours = dim.out == width as isize && outs.iter().enumerate().all(|(i, &out)| out == i as isize);
         // SAFETY: the caller vouches for the slabs, which are `n * each` neighbours. There is room for as many, all of
         // which are written before they are read, and for a node of each output.
         unsafe {
-            let x = self.run_of(at.at(), &along, n * each, &mut scratch.items);
+            let x = match gaps {
+                Some([row, lane]) => {
+                    let room = scratch.items.room(n * each * size);
+                    self.bring_lines(at.at(), row, n * count, lane, width, room);
+                    room.cast_const()
+                }
+                None => self.run_of(at.at(), &along, n * each, &mut scratch.items),
+            };
             if neighbours
                 && order.is_empty()
                 && width >= WIDE_SLAB
@@ -167,10 +186,11 @@ impl Work<'_> {
             {
                 let rows = Rows::dense(pieces.n, pieces.columns, size, whole);
                 if pieces.columns == 1 {
-                    // Lines of neighbouring outputs' elements are copied as they lie.
-                    for [place, row, column] in &pieces.places {
-                        let to = apart.byte_add((row * n * width + column) * size);
-                        copy_lines(x.byte_add(place * size), n, (each * size) as isize, pieces.n, size, to, width);
+                    // Lines of neighbouring outputs' elements are copied as they lie, or each is an element.
+                    let bytes = pieces.n * size;
+                    match pieces.n == width && order.is_empty() && is_element(bytes) {
+                        true => take_apart(x, Rows::dense(n, count, bytes, whole), apart, n),
+                        false => copy_pieces(x, n, each * size, &pieces.places, pieces.n, size, apart, width),
                     }
                 }
                 for slab in (0..n).filter(|_| pieces.columns > 1) {
@@ -204,6 +224,11 @@ impl Work<'_> {
             }
         }
     }
+}
+
+/// Whether lines of so many bytes are transposed by vectors, as elements.
+fn is_element(bytes: usize) -> bool {
+    matches!(bytes, 2 | 4 | 8)
 }
 
 /// The sums of all combinations of steps along axes.
