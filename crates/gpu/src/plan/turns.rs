@@ -1,5 +1,6 @@
 //! What longer rows keep in shared memory.
 
+use warpfold_kernels::rowwise::staying::stay_lines;
 use warpfold_kernels::rowwise::steps;
 use warpfold_kernels::rowwise::turns::{BESIDE, PLACES, turn_lines};
 
@@ -8,6 +9,8 @@ use super::rowwise::RowOperation;
 
 /// Operations whose longer rows of 16 bits go through shared memory.
 const TURNED: [&str; 4] = ["rms_norm", "layer_norm", "softmax_backward", "log_softmax_backward"];
+/// Operations of which what was computed of a turn stays there, of 16 bits too.
+const STAYING: [&str; 5] = ["softmax", "softmax_masked", "log_softmax", "log_softmax_masked", "cross_entropy"];
 /// Blocks of a multiprocessor that share its shared memory, at least.
 const ABREAST: u64 = 2;
 /// Bytes of it that the system takes for each block.
@@ -16,19 +19,24 @@ const RESERVED: u64 = 1 << 10;
 impl RowOperation {
     /// Bytes of a turn.
     pub(super) fn turn_bytes(&self) -> u64 {
+        let steps = steps(self.dtype.size()) as u32;
         let arrays = 1 + self.name.ends_with("backward") as u32;
-        16 * turn_lines(steps(self.dtype.size()) as u32, arrays) as u64
+        16 * if STAYING.contains(&self.name) { stay_lines(steps) } else { turn_lines(steps, arrays) } as u64
     }
 
-    /// Turns of a row of so many that have a place in shared memory: where at least two blocks are abreast, and two
-    /// turns of each.
+    /// Turns of a row of so many that have a place in shared memory: where at least two blocks are abreast. Two places
+    /// at least of what is copied ahead, one of what stays, whose last turn needs none.
     pub(super) fn kept(&self, turns: u64, limits: &Limits) -> u64 {
-        if self.dtype.size() != 2 || !TURNED.contains(&self.name) {
+        let (turned, staying) = (TURNED.contains(&self.name), STAYING.contains(&self.name));
+        if self.dtype.size() != 2 || !(turned || staying) {
             return 0;
         }
         let each = (limits.shared_bytes as u64 + RESERVED) / ABREAST;
-        let most = each.saturating_sub(RESERVED + BESIDE as u64) / self.turn_bytes();
-        if most < 2 { 0 } else { most.min(turns).min(PLACES as u64) }
+        let most = (each.saturating_sub(RESERVED + BESIDE as u64) / self.turn_bytes()).min(PLACES as u64);
+        if staying {
+            return most.min(turns - 1);
+        }
+        if most < 2 { 0 } else { most.min(turns) }
     }
 }
 
@@ -50,7 +58,13 @@ mod tests {
         // Smaller GPUs: two turns of one array (8.6), or none (7.5).
         assert_eq!([99, 64].map(|kib| kept("layer_norm", DType::BF16, 4, kib)), [2, 0]);
         assert_eq!(kept("softmax_backward", DType::BF16, 4, 99), 0);
-        // What computes more, or has more bytes, reads memory.
-        assert_eq!([kept("softmax", DType::BF16, 4, 227), kept("rms_norm", DType::F32, 4, 227)], [0, 0]);
+        // More bytes are read from memory again.
+        assert_eq!([kept("softmax", DType::F32, 4, 227), kept("rms_norm", DType::F32, 4, 227)], [0, 0]);
+    }
+
+    #[test]
+    fn what_was_computed_stays_for_all_turns_but_the_last() {
+        assert_eq!([2, 3, 4, 9].map(|turns| kept("softmax", DType::BF16, turns, 227)), [1, 2, 3, 3]);
+        assert_eq!([163, 99, 64].map(|kib| kept("cross_entropy", DType::F16, 4, kib)), [2, 1, 0]);
     }
 }

@@ -90,7 +90,7 @@ where
 {
     const NOTED: bool = true;
     const COMMON: bool = Self::BRIEF;
-    const STAYS: bool = false;
+    const KEEPS: bool = true;
     const LINED: bool = true;
     type Source = X;
     type Kept = [X::Value; MOST];
@@ -212,10 +212,11 @@ where
     }
 
     #[inline(always)]
-    fn is_common(&self, kept: Self::Kept, ((_, _), ((_, (_, factor)), class)): Self::Stat, at: At) -> bool {
+    fn is_common(&self, kept: Self::Kept, clean: bool, stat: Self::Stat, at: At) -> bool {
+        let ((_, _), ((_, (_, factor)), class)) = stat;
         // Where a row ends within a pack, what follows is not ordinary. Packs that it does not have are left alone.
         let is_own = class.wrapping_sub(at.first) < X::Bits::PER as u64;
-        let fine = Softmaxes::<X, true, false>::all(&kept, |x| x.is_ordinary());
+        let fine = clean || Softmaxes::<X, true, false>::all(&kept, |x| x.is_ordinary());
         at.count == 0 || (fine && !is_own && factor != X::Value::ZERO)
     }
 

@@ -7,13 +7,13 @@
 //! of 2 bytes.
 
 use super::columns::{Sums, added};
-use super::kernel::Of;
 use super::level::pick;
 use super::norm::{Kind, norm, normalised};
 use super::norm_gradient::NormGradients;
 use super::number::{MOST, numbers};
 use super::op::{Held, RowOp};
 use super::read::from_memory;
+use super::results::Of;
 use super::spread::{Packs, Place, Spread};
 use super::write::write;
 use super::{Rowwise, THREADS, WARPS};

@@ -8,121 +8,24 @@
 //! 1 to 8 packs of a row; each lane finds what follows from one of its group's rows, and all get it.
 //! Bottleneck: memory.
 
-use super::level::{Level, of_chunk, part, parts, pick, warps};
-use super::op::{Held, RowOp};
+use super::found::{Here, found, in_parts, meet};
+use super::level::{Level, of_chunk, pick};
+use super::op::RowOp;
 use super::read::from_memory;
-use super::spread::{Packs, Place, Spread};
+use super::results::{Of, map, mapped};
+use super::spread::{Packs, Spread};
+use super::staying::{Stays, staying};
 use super::turns::Ring;
 use super::write::write;
-use super::{MAP, MEET, NODES, PARTS, REDUCE, Rowwise, SLOTS, TURNS, WARPS, chunk};
-use crate::address::array;
-use crate::node::{Node, get, publish, put};
+use super::{MAP, MEET, NODES, REDUCE, Rowwise, SLOTS, TURNS, WARPS, chunk};
+use crate::node::Node;
 use crate::reduce::shape::piece::divide;
-use crate::reduce::shape::split::next;
-use crate::source::{Bits, Source};
-use warpfold_simt::{ALL, Shared, Simt};
+use crate::source::Bits;
+use warpfold_simt::{ALL, Simt};
 
 /// Packs of a lane, up to which it has those of two turns at once, if turns are not in shared memory: layer norm bf16
 /// (8192,32768), which was not then, took an H100 563 us so, and 625 without.
 const AHEAD: usize = 4;
-
-/// The elements of an operation.
-pub(super) type Of<O> = <<O as RowOp>::Source as Source>::Bits;
-
-/// Where a block is.
-struct Here {
-    /// The row, which may not be there.
-    number: u64,
-    /// The row's number if it is there, or that of another one.
-    row: u64,
-    /// The turn.
-    turn: u32,
-    /// The place of the block's part.
-    to: usize,
-}
-
-/// The node of a row that is longer than a block holds, once all of it has been seen; else it is kept for later. `node`
-/// is the warp's, of `chunk` elements, and `valid` elements are the block's.
-#[inline(always)]
-fn found<S: Simt, L: Level>(
-    s: &S,
-    call: &Rowwise,
-    level: L,
-    [slots, turned]: [Shared<u32>; 2],
-    here: &Here,
-    node: L::Node,
-    [chunk, valid]: [u64; 2],
-) -> Option<L::Node> {
-    if s.branch(call.phase == TURNS) {
-        if s.branch(s.lane() == 0) {
-            put(s, turned, PARTS as u32, here.turn * WARPS + s.warp(), node);
-        }
-        if s.branch(here.turn + 1 < call.turns as u32) {
-            return None;
-        }
-        s.barrier();
-        let (own, mut part) = (s.thread_x(), level.nothing());
-        if s.branch(own < call.turns as u32 * WARPS) {
-            part = get(s, turned, PARTS as u32, own, part);
-        }
-        return Some(parts(s, level, slots, part, [chunk, call.len]));
-    }
-    let node = warps(s, level, slots, node, WARPS, chunk, valid);
-    if s.branch(s.thread_x() == 0) {
-        publish(s, array(call.at.parts), here.to, node);
-    }
-    None
-}
-
-/// The node of a row from its parts in memory.
-#[inline(always)]
-fn in_parts<S: Simt, L: Level>(s: &S, call: &Rowwise, level: L, slots: Shared<u32>, here: &Here) -> L::Node {
-    let part = part(s, level, array(call.at.parts), [call.from + here.number * call.parts, call.parts]);
-    parts(s, level, slots, part, [call.under, call.len])
-}
-
-/// Joins parts of rows.
-#[inline(always)]
-fn meet<S: Simt, L: Level>(s: &S, call: &Rowwise, level: L, slots: Shared<u32>, here: &Here, block: u64) {
-    let from = block * PARTS;
-    let count = (call.parts - from).min(PARTS);
-    let valid = (call.len - from * call.under).min(count * call.under);
-    let memory = array(call.at.parts);
-    let part = part(s, level, memory, [call.from + here.number * call.parts + from, count]);
-    let node = parts(s, level, slots, part, [call.under, valid]);
-    if s.branch(s.thread_x() == 0) {
-        publish(s, memory, here.to, node);
-    }
-}
-
-/// The results of a warp's packs, written to where they belong, from what their rows were reduced to.
-#[inline(always)]
-pub(super) fn mapped<S: Simt, O: RowOp, const N: usize>(
-    s: &S,
-    op: &O,
-    call: &Rowwise,
-    held: &Held<O, N>,
-    (plain, stats): (bool, impl Fn(u32) -> O::Stat),
-    lined: bool,
-    place: impl Fn(u32) -> Place,
-) {
-    let results = map(s, op, Spread::WARP, (held.kept, stats), [plain && !held.wild, held.wild], &place);
-    written::<S, O, N>(s, call, results, lined, place);
-}
-
-/// Writes the results of a warp's packs to where they belong.
-#[inline(always)]
-pub(super) fn written<S: Simt, O: RowOp, const N: usize>(
-    s: &S,
-    call: &Rowwise,
-    results: [[u32; 4]; N],
-    lined: bool,
-    place: impl Fn(u32) -> Place,
-) {
-    let aligned_out = lined || call.aligned_out::<Of<O>>();
-    let whole = !lined && aligned_out && call.len.is_multiple_of(Of::<O>::PER as u64);
-    write::<S, Of<O>, N>(s, Spread::WARP, [aligned_out, whole], results, place);
-}
 
 /// Rows that are longer than a block holds: a block has one, or a part of one.
 #[inline(always)]
@@ -137,7 +40,7 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let (number, block) = divide(s.block_x() as u64, call.blocks);
     let number = number + call.skip;
     let (first, to) = (block * under, (call.to + number * call.blocks + block) as usize);
-    let mut here = Here { number, row: number, turn: 0, to };
+    let mut here = Here { number, row: number, first, turn: 0, to };
     if s.branch(call.phase == MEET) {
         return if O::TWICE {
             meet(s, call, O::Then::NEW, slots[0], &here, block)
@@ -159,6 +62,9 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let is_noting = block == 0 && s.thread_x() == 0;
     if s.branch(is_found && is_noting) {
         op.note(s, stat, number);
+    }
+    if const { Stays::<O, N>::THERE } {
+        return staying::<S, O, N>(s, call, &op, slots, here, (stat, is_found));
     }
     let is_mapped = call.at.output != 0 && call.phase != REDUCE;
     // A row that its block reads in turns is read once more, backwards and by lines, unless it is known already.
@@ -325,39 +231,7 @@ pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         plain &= op.is_plain(stats[k]);
         k += 1;
     }
-    let results = map(s, &op, spread, (held.kept, |k| pick(stats, k)), [s.all(ALL, plain), held.wild], place);
+    let results = map::<S, O, false, N>(s, &op, spread, &held, (s.all(ALL, plain), |k| pick(stats, k)), place);
     let whole = aligned_out && call.len.is_multiple_of(Of::<O>::PER as u64);
     write::<S, Of<O>, N>(s, spread, [aligned_out, whole], results, place);
-}
-
-/// The results of a lane's packs, from what was kept of them and what their rows were reduced to. Whether all rows are
-/// plain, and whether something is wild.
-#[inline(always)]
-fn map<S: Simt, O: RowOp, const N: usize>(
-    s: &S,
-    op: &O,
-    spread: Spread<N>,
-    (kept, stats): ([O::Kept; N], impl Fn(u32) -> O::Stat),
-    [plain, wild]: [bool; 2],
-    place: impl Fn(u32) -> Place,
-) -> [[u32; 4]; N] {
-    let (lane, per) = (s.lane(), Of::<O>::PER);
-    let at = |k: u32| place(k).at(spread.pack(k, lane), per);
-    let (mut common, mut k) = (plain, 0);
-    while k < N {
-        common &= op.is_common(kept[k], stats(k as u32), at(k as u32));
-        k += 1;
-    }
-    if s.branch(if O::COMMON { s.all(ALL, common) } else { plain }) {
-        return warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| op.map(s, kept[k], stats(k as u32), at(k as u32)),
-        );
-    }
-    let (mut results, mut k, all) = ([[0; 4]; N], 0, s.opaque(N as u32));
-    while s.again(k < all) {
-        results = next(results, op.map_any(s, pick(kept, k), stats(k), wild, at(k)));
-        k += 1;
-    }
-    results
 }

@@ -11,7 +11,8 @@
 //! - [`level`]: how nodes meet over lanes, steps, warps and blocks. [`op`]: what an operation is.
 //! - [`softmax`], [`cross_entropy`], [`gradient`], [`norm`], [`norm_gradient`]: the operations. [`factor`]: weights and
 //!   biases; [`columns`]: their gradients, [`folded`]: with those of elements. [`together`], [`kernel`]: the
-//!   three kernels of each operation; [`turns`]: what one of them keeps in shared memory. [`table`]: their names.
+//!   three kernels of each operation, one of which keeps in shared memory what it read ([`turns`]) or computed
+//!   ([`staying`]). [`found`]: longer rows. [`results`]: what is written. [`table`]: their names.
 //! - [`arrange`]: copies arrays that lie otherwise than the kernels read them.
 
 pub mod arrange;
@@ -19,6 +20,7 @@ pub mod columns;
 pub mod cross_entropy;
 pub mod factor;
 pub mod folded;
+pub mod found;
 pub mod gradient;
 pub mod kernel;
 pub mod level;
@@ -28,8 +30,10 @@ pub mod number;
 pub mod op;
 pub mod place;
 pub mod read;
+pub mod results;
 pub mod softmax;
 pub mod spread;
+pub mod staying;
 pub mod table;
 pub mod together;
 pub mod turns;

@@ -76,6 +76,8 @@ pub trait RowOp: Copy {
     /// Whether what is kept of a longer row's last turn, of 16-bit elements, stays in registers until the row is known,
     /// so that its results follow without reading it once more.
     const STAYS: bool = !Self::TWICE;
+    /// Whether what is kept of earlier turns stays in shared memory, too: numbers that take long to compute.
+    const KEEPS: bool = false;
     /// Whether elements are kept as they were read.
     const AS_READ: bool = false;
 
@@ -144,9 +146,10 @@ pub trait RowOp: Copy {
     fn noted<S: Simt>(&self, _s: &S, _row: u64) -> Self::Stat {
         Self::Stat::zero()
     }
-    /// Whether a pack of a plain row is one of those that [`RowOp::map`] computes, where packs differ in that.
+    /// Whether a pack of a plain row is one of those that [`RowOp::map`] computes, where packs differ in that; it may
+    /// be known that its elements are all ordinary.
     #[inline(always)]
-    fn is_common(&self, _kept: Self::Kept, _stat: Self::Stat, _at: At) -> bool {
+    fn is_common(&self, _kept: Self::Kept, _clean: bool, _stat: Self::Stat, _at: At) -> bool {
         true
     }
     /// Whether an earlier launch has written the results.

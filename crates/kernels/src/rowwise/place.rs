@@ -63,6 +63,15 @@ impl Rowwise {
         }
     }
 
+    /// Of a row all elements from the `first` on, in lines before which its first one has `shift` elements' room.
+    #[inline(always)]
+    pub(super) fn shifted<B: Bits>(&self, row: Place, first: u64, shift: u32) -> Place {
+        // The row's first line begins before the row.
+        let before = if first == 0 { shift } else { 0 };
+        let most = u32::MAX - B::PER;
+        self.part::<B>(row, first - (shift - before) as u64, most as u64).moved::<B>(before)
+    }
+
     /// Bytes from row number `row` to one `further` on, in the array, in the second one and in the mask.
     #[inline(always)]
     pub(super) fn moves(&self, row: u64, further: u32) -> [i64; 3] {

@@ -1,8 +1,8 @@
 //! Softmax and its logarithm.
 //!
 //! Idea: if all elements of a warp are ordinary, or minus infinity, their exponentials are kept in registers, and each
-//! result is one of them times the same number. Other elements are terms in scales of their own, in a loop over the
-//! steps.
+//! result is one of them times the same number. Steps that are not all ordinary go one by one, and other elements are
+//! terms in scales of their own.
 
 use super::Rowwise;
 use super::level::{Level, Sums, pack, pick, steps};
@@ -181,6 +181,7 @@ where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     const LINED: bool = true;
+    const KEEPS: bool = true;
     type Source = X;
     type Level = Exponents<X::Value>;
     type Then = Sums<X::Value>;
@@ -230,10 +231,16 @@ where
             }
             wild = !s.all(ALL, fine);
         }
-        if !LOG && !s.branch(wild) {
-            let mut k = 0;
-            while k < N {
-                x[k] = Self::terms(s, x[k], clean >> k & 1 != 0, packs.at(k as u32, lane, per).count);
+        if !LOG && s.branch(clean == (1 << N) - 1) {
+            x = x.map(
+                #[inline(always)]
+                |x| x.map(Self::exp),
+            );
+        } else if !LOG && !s.branch(wild) {
+            let (mut k, all) = (0, s.opaque(N as u32));
+            while s.again(k < all) {
+                let terms = Self::terms(s, x[0], clean >> k & 1 != 0, packs.at(k, lane, per).count);
+                x = next(x, terms);
                 k += 1;
             }
         }
@@ -264,14 +271,20 @@ where
             }
             return steps::<S, _, WARP, N>(s, level, spread, nodes, per, valid);
         }
-        let (mut sums, mut k) = ([X::Value::ZERO; N], 0);
-        while k < N {
-            let mut terms = x[k];
-            if LOG {
-                terms = Self::terms(s, terms, held.clean >> k & 1 != 0, packs.at(k as u32, lane, per).count);
+        let mut sums = [X::Value::ZERO; N];
+        let sum = |terms| pack(terms, per, |left: X::Value, right, _, _| left.add(right));
+        if !LOG || s.branch(held.clean == (1 << N) - 1) {
+            sums = x.map(
+                #[inline(always)]
+                |x| sum(if LOG { x.map(Self::exp) } else { x }),
+            );
+        } else {
+            let (mut k, all) = (0, s.opaque(N as u32));
+            while s.again(k < all) {
+                let terms = Self::terms(s, pick(x, k), held.clean >> k & 1 != 0, packs.at(k, lane, per).count);
+                sums = next(sums, sum(terms));
+                k += 1;
             }
-            sums[k] = pack(terms, per, |left, right, _, _| left.add(right));
-            k += 1;
         }
         steps::<S, _, WARP, N>(s, Sums::NEW, spread, sums, per, valid).map(
             #[inline(always)]

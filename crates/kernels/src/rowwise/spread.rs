@@ -176,6 +176,22 @@ impl Place {
         }
     }
 
+    /// The `most` elements that come so many elements later.
+    #[inline(always)]
+    #[must_use]
+    pub fn onward<B: Bits>(self, elements: u32, most: u32) -> Self {
+        let bytes = (elements * B::SIZE) as u64;
+        Self {
+            input: self.input.wrapping_add(bytes),
+            second: self.second.wrapping_add(bytes),
+            output: self.output.wrapping_add(bytes),
+            mask: self.mask,
+            first: self.first.wrapping_add(elements as u64),
+            before: if elements == 0 { self.before } else { 0 },
+            valid: self.valid.saturating_sub(elements).min(most),
+        }
+    }
+
     /// Elements of pack `pack` that are there, of `per`.
     #[inline(always)]
     #[must_use]

@@ -5,10 +5,10 @@
 //! quarters meet in shared memory, where each warp joins those of all rows of its block, a group of lanes to a row.
 //! Bottleneck: memory.
 
-use super::kernel::{Of, mapped, written};
 use super::level::{Level, few};
 use super::op::RowOp;
 use super::read::from_memory;
+use super::results::{Of, mapped, written};
 use super::spread::{Place, Spread};
 use super::{QUARTERS, Rowwise, SLOTS, chunk};
 use crate::node::{Node, get, put};
