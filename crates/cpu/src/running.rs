@@ -95,7 +95,7 @@ unsafe fn run_tiles<K: Running, const W: usize>(
     nodes: &mut [[K::Node; W]],
     next: Option<usize>,
 ) {
-    // No farther than the rows' own end: another task may have what follows.
+    // If no rows are known to follow, no farther than the own end: another task may have what follows.
     let ahead = nodes.len().saturating_sub(AHEAD_COLUMNS / size_of::<K::Item>() / W);
     for (tile, nodes) in nodes.iter_mut().enumerate() {
         let of_row = |row: &*const K::Item| {

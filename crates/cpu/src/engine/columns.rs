@@ -332,7 +332,7 @@ impl Work<'_> {
                     }
                 };
                 if tiles && is_dense && self.facts.rows != FEW_ROWS {
-                    // Tiles of a few rows are no stream that the CPU sees.
+                    // Tiles of a few rows are no stream that the CPU sees. Order-free loops ask for more themselves.
                     let bytes = n * width * self.problem.size;
                     prefetch(at.x.wrapping_add(bytes), bytes);
                 }

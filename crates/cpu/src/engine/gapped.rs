@@ -7,12 +7,16 @@ use super::nodes::Items;
 use super::strip::Strip;
 use crate::loops::Item;
 use crate::moves::copy_lines;
-use crate::policy::{LEAST_LINES, MOST_LINE};
+use crate::policy::{LEAST_COLUMNS, LEAST_LINES, MOST_LINE};
 
 impl Work<'_> {
-    /// Whether few columns lie side by side in rows that do not follow one another.
+    /// Whether few columns lie side by side in rows that do not follow one another, and are read as they are: to
+    /// convert many elements of a column takes less than to convert a few of each row.
     pub(super) fn has_lines(&self, lane: &Dim) -> bool {
         let is_side_by_side = lane.x == self.problem.size as isize && !self.problem.has_runs_along(lane);
+        if !self.load.direct() || !lane.len.is_power_of_two() && lane.len < LEAST_COLUMNS {
+            return false;
+        }
         let are_many = self.problem.count >= LEAST_LINES;
         are_many && is_side_by_side && lane.len * self.problem.size <= MOST_LINE && !self.problem.has_dense_rows(lane)
     }

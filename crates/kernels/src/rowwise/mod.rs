@@ -179,7 +179,7 @@ params! {
         pub blocks: u64,
         /// Turns in which a block reads a row, at most 32.
         pub turns: u64,
-        /// Turns that shared memory has room for; none: a row is read from memory each time.
+        /// Turns that shared memory has room for, of what is read or of what is kept.
         pub kept: u64,
         /// The place of the first part that is read.
         pub from: u64,

@@ -1,10 +1,10 @@
 //! Rows in turns, of which what was computed stays.
 //!
 //! Idea: exponentials take more time than memory, so a block computes each once. What is kept of a row's last turn, as
-//! numbers that its results follow from, stays in registers, that of the three before in shared memory, where each
-//! thread reads what it wrote. Results are written backwards, from what stays; only of rows of more turns the first
-//! ones are read and computed again. The next turn is being read while one is computed.
-//! Bottleneck: instructions, of softmax about 27 for an element that stays, nearly half of them its exponential.
+//! numbers that its results follow from, stays in registers, that of up to three before in shared memory, where each
+//! thread reads what it wrote. Results are written backwards, from what stays. Of rows of more turns the first ones are
+//! read and computed again, or all, by lines, if they begin elsewhere. The next turn is read while one is computed.
+//! Bottleneck: instructions, of softmax about 31 for an element that stays, nearly half of them its exponential.
 
 use super::found::{Here, found};
 use super::level::{Level, of_chunk};
