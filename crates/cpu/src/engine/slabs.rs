@@ -186,9 +186,10 @@ impl Work<'_> {
             {
                 let rows = Rows::dense(pieces.n, pieces.columns, size, whole);
                 if pieces.columns == 1 {
-                    // Lines of neighbouring outputs' elements are copied as they lie, or each is an element.
+                    // Lines of neighbouring outputs' elements are copied as they lie; those of 8 bytes, which no
+                    // piece is shorter than, are transposed by vectors as elements are.
                     let bytes = pieces.n * size;
-                    match pieces.n == width && order.is_empty() && is_element(bytes) {
+                    match pieces.n == width && order.is_empty() && bytes == size_of::<u64>() {
                         true => take_apart(x, Rows::dense(n, count, bytes, whole), apart, n),
                         false => copy_pieces(x, n, each * size, &pieces.places, pieces.n, size, apart, width),
                     }
@@ -224,11 +225,6 @@ impl Work<'_> {
             }
         }
     }
-}
-
-/// Whether lines of so many bytes are transposed by vectors, as elements.
-fn is_element(bytes: usize) -> bool {
-    matches!(bytes, 2 | 4 | 8)
 }
 
 /// The sums of all combinations of steps along axes.
