@@ -9,6 +9,7 @@ mod counted;
 mod golden;
 mod golden_rows;
 mod groups;
+mod hands;
 mod keys;
 mod kmeans;
 mod kmeans_exact;

@@ -32,7 +32,8 @@ impl Planner<'_> {
             let (x, out) = (columns.x as i64, self.out(&columns));
             let narrow = self.fold.narrow && out == 1;
             // Reading several columns at once does not pay for writing their results one by one.
-            let together = (self.problem.size <= 2 && (narrow || !self.fold.facts.packed)) as u32;
+            let slow = self.fold.facts.packed || self.fold.facts.describes();
+            let together = (self.problem.size <= 2 && (narrow || !slow)) as u32;
             // Where a lane has all of its columns is for the kernel to see.
             let reduced = self.pitch(outer, width.next_multiple_of(wide), rows);
             let (grid, rows, narrow) = (outputs.total * panels, rows.len as u64, narrow as u32);
@@ -184,7 +185,8 @@ impl Planner<'_> {
             Lanes::Units(..) => ALONE,
             _ => 0,
         };
-        let is_dealt = self.problem.size >= 4 && rows <= DEALT_ROWS;
+        let is_wide = self.problem.size >= 4 || self.fold.facts.describes();
+        let is_dealt = is_wide && rows <= DEALT_ROWS;
         let (parts, under) =
             self.parts.map_or((Divisor::default(), 0), |(places, under)| (Divisor::new(places), under));
         Columns {

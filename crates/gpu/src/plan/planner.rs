@@ -4,6 +4,7 @@ use warpfold_kernels::params::Plain;
 use warpfold_kernels::reduce::any::{AXES, Stride, Strides};
 use warpfold_kernels::reduce::call::{Call, CallAt};
 use warpfold_kernels::reduce::recipe::Recipe;
+use warpfold_kernels::reduce::shape::beside::Beside;
 use warpfold_kernels::reduce::shape::map::{Divisor, Map};
 use warpfold_kernels::reduce::shape::parts::{PANEL_GROUP, grouped, room};
 use warpfold_kernels::reduce::shape::piece::{Dense, Kept, Outputs, Runs};
@@ -134,6 +135,9 @@ impl<'a> Planner<'a> {
         if let Some(launch) = Some(run).filter(|_| far.is_empty()).and_then(|run| self.staged(kept, run)) {
             return Some(launch);
         }
+        if let Some(launch) = Some(run).filter(|_| far.is_empty()).and_then(|run| self.beside(kept, run)) {
+            return Some(launch);
+        }
         if let Some(launch) = self.turned() {
             return Some(launch);
         }
@@ -161,6 +165,25 @@ impl<'a> Planner<'a> {
         }
         let stepped = if far.is_empty() { self.stepped(outer, columns, run) } else { None };
         stepped.or_else(|| self.apart(outer, columns, reduced))
+    }
+
+    /// Few outputs side by side, whose rows follow one another without a gap.
+    fn beside(&mut self, kept: &[Dim], rows: Dim) -> Option<Launch<CallAt>> {
+        let (&columns, outer) = kept.split_last()?;
+        let (size, wide) = (self.problem.size as isize, columns.len as isize);
+        let dense = columns.x == size && rows.x == wide * size;
+        let most = self.fold.facts.beside;
+        let has_kernel = columns.len.is_power_of_two() && (2..=most).contains(&(wide as u64));
+        if !(dense && has_kernel && outer.len() <= KEPT) {
+            return None;
+        }
+        let reduced = Beside { end: self.end(), wide: wide as u64, out: self.out(&columns) };
+        // Parts have room for as many columns as the kernel takes.
+        let words = self.fold.facts.words;
+        self.fold.facts.words *= most as usize;
+        let launch = self.long("beside", outer, (rows.len * columns.len) as u64, reduced, false);
+        self.fold.facts.words = words;
+        launch
     }
 
     /// Elements of an output in tiles. Where blocks share rows, neighbouring blocks take different ones if they are

@@ -43,7 +43,7 @@ impl Lanes {
 /// (2684354,50) 400 staged and 141, describe bf16 (6710886,20) 427 and 233; but var f32 (1032444,65) 124 and 156, and
 /// var f32 (3355443,20) 132 and 150.
 pub(super) fn has_teams(facts: &Facts, size: usize, lanes: u64) -> bool {
-    let describes = facts.ordered && facts.places;
+    let describes = facts.describes();
     let least = if describes { DESCRIBING_TEAM } else { TEAM[(size > 2) as usize] };
     let most = if describes { u64::MAX } else { MOST_TEAM[(size > 2) as usize] };
     facts.teams && (least..=most).contains(&lanes) && !lanes.is_multiple_of(32)

@@ -2,7 +2,7 @@
 
 use crate::node::Node;
 use crate::reduce::fold::{Packed, Parts, Tree};
-use crate::reduce::shape::panel;
+use crate::reduce::shape::{beside, panel};
 use crate::source::Bits;
 
 /// What a planner has to know of a fold, said by the fold's types and its line of the table.
@@ -40,9 +40,17 @@ pub struct Facts {
     pub slim: bool,
     /// Whether there are kernels for segments.
     pub segments: bool,
+    /// Columns of the kernel for few outputs side by side, at most.
+    pub beside: u64,
 }
 
 impl Facts {
+    /// Whether it is all that `describe` says: what has an order, and places.
+    #[must_use]
+    pub const fn describes(&self) -> bool {
+        self.ordered && self.places
+    }
+
     /// Of a fold with all kernels, in any order of elements.
     pub(crate) const fn any_order<F: Parts>(wide: u64) -> Self {
         Self {
@@ -62,6 +70,7 @@ impl Facts {
             most: u64::MAX,
             slim: true,
             segments: true,
+            beside: 0,
         }
     }
 
@@ -85,6 +94,7 @@ impl Facts {
             most: u64::MAX,
             slim: false,
             segments: false,
+            beside: 0,
         }
     }
 
@@ -94,6 +104,11 @@ impl Facts {
         let narrow = several && F::NARROW && F::Bits::SIZE <= 2;
         let teams = <panel::Ordered<F, false> as panel::Panel<C>>::TEAMS;
         Self { packed: several, narrow, teams, turns: F::TURNS, twins: F::TWINS, ..Self::in_order::<F>(C as u64) }
+    }
+
+    /// With the kernel for few outputs side by side.
+    pub(crate) const fn beside(self) -> Self {
+        Self { beside: beside::most(self.words as u32), ..self }
     }
 
     /// Of a tree without kernels for few columns or few rows.

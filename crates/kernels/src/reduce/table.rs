@@ -20,6 +20,7 @@ use crate::reduce::call::Call;
 use crate::reduce::facts::Facts;
 use crate::reduce::fold::{self, Parts, Tree};
 use crate::reduce::recipe::flag;
+use crate::reduce::shape::beside::{self, Beside};
 use crate::reduce::shape::columns::{self, Columns};
 use crate::reduce::shape::describe::Both;
 use crate::reduce::shape::panel::{self, Apart, Pitch};
@@ -76,6 +77,15 @@ macro_rules! line {
     };
     (($each:ident $with:tt) sums $name:ident, $source:ty, $wide:literal) => {
         line!(($each $with) all $name, [fold::Sums<$source>, fold::Norms<$source>], $wide);
+        line!(($each $with) beside $name, [fold::Sums<$source>, fold::Norms<$source>]);
+    };
+    (($each:ident $with:tt) moments $name:ident, $fold:ty, $wide:literal) => {
+        line!(($each $with) all $name, [$fold], $wide);
+        line!(($each $with) beside $name, [$fold]);
+    };
+    (($each:ident $with:tt) beside $name:ident, [$($fold:ty),+]) => {
+        $each!($with concat!("beside_", stringify!($name)), Call<Rows<KEPT, Beside>>,
+            either!(Call<Rows<KEPT, Beside>>: $(beside::kernel::<_, $fold, KEPT, { beside::most_of::<$fold>() }>),+));
     };
     (($each:ident $with:tt) doubles $name:ident, $source:ty, $wide:literal) => {
         line!(($each $with) in_order $name, [fold::Doubles<$source, false>, fold::Doubles<$source, true>], $wide);
@@ -162,6 +172,7 @@ macro_rules! line {
         $each!($with concat!("columns_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
             columns::kernel::<_, Both<$source, false, Pitch>, KEPT, $wide,
                 { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
+        line!(($each $with) shallow $name, [Both<$source, false, Pitch>], $wide);
         $each!($with concat!("narrow_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
             columns::kernel::<_, Both<$source, true, Pitch>, KEPT, $wide,
                 { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
@@ -203,7 +214,10 @@ macro_rules! facts {
         facts!(@return $find stringify!($name), Facts::tree::<$fold, $wide>());
     };
     ((($find:ident)) sums $name:ident, $source:ty, $wide:literal) => {
-        facts!((($find)) tree $name, fold::Sums<$source>, $wide);
+        facts!((($find)) moments $name, fold::Sums<$source>, $wide);
+    };
+    ((($find:ident)) moments $name:ident, $fold:ty, $wide:literal) => {
+        facts!(@return $find stringify!($name), Facts::tree::<$fold, $wide>().beside());
     };
     ((($find:ident)) doubles $name:ident, $source:ty, $wide:literal) => {
         facts!((($find)) broad $name, fold::Doubles<$source, false>, $wide);
@@ -232,7 +246,7 @@ macro_rules! facts {
     };
     ((($find:ident)) describe $name:ident, $source:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {
-            Facts { shallow: false, teams: true, ..Facts::in_order::<fold::Described<$source>>($wide) }
+            Facts { teams: true, ..Facts::in_order::<fold::Described<$source>>($wide) }
         });
     };
     ((($find:ident)) copy $name:ident, $of:ty) => {};
@@ -267,10 +281,10 @@ macro_rules! table {
             doubles sum2_bf16: source::Bf16, 4;
             broad prod_f32: fold::Products<source::F32>, 4;
             broad prod_f64: fold::Products<source::F64>, 2;
-            tree var_f32: fold::Deviations<source::F32>, 4;
-            tree var_f64: fold::Deviations<source::F64>, 2;
-            tree var_f16: fold::Deviations<source::F16>, 4;
-            tree var_bf16: fold::Deviations<source::Bf16>, 4;
+            moments var_f32: fold::Deviations<source::F32>, 4;
+            moments var_f64: fold::Deviations<source::F64>, 2;
+            moments var_f16: fold::Deviations<source::F16>, 4;
+            moments var_bf16: fold::Deviations<source::Bf16>, 4;
             tree logsumexp_f32: fold::LogSumExps<source::F32, Plain>, 4;
             tree logsumexp_f64: fold::LogSumExps<source::F64, Plain>, 2;
             tree logsumexp_f16: fold::LogSumExps<source::F16, Plain>, 4;

@@ -41,6 +41,7 @@ fn every_planned_entry_has_ptx_and_every_entry_is_planned() {
     // The production kernels are planned by the library, whose tests run their plans.
     let classes = [
         "rows_",
+        "beside_",
         "staged_",
         "tiled_",
         "columns_",

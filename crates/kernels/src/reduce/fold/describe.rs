@@ -5,13 +5,13 @@ use crate::node::{Counted, Node, fields};
 use crate::reduce::fold::ends::Ends;
 use crate::reduce::fold::extremum::Keys;
 use crate::reduce::fold::key::Key;
-use crate::reduce::fold::{Deviations, Norms, Parts, Sums, Tree, no_plain};
+use crate::reduce::fold::{Deviations, Norms, Parts, Share, Sums, Tree, no_plain};
 use crate::reduce::out::Out;
 use crate::reduce::recipe::{Recipe, code, flag};
 use crate::source::{Bits, Source};
 use core::ops::Add;
 use warpfold_core::ops::Moments;
-use warpfold_core::{Accumulate, DType, Element, Float};
+use warpfold_core::{Accumulate, DType, Element};
 use warpfold_simt::{Pod, Simt};
 
 /// The sum, the sum of squares and the moments. `M` is [`Moments`], or these and a count.
@@ -113,7 +113,7 @@ fn plain<X: Source>(flags: u32) -> Recipe {
 
 impl<X> Parts for Totals<X>
 where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Share + Node>,
 {
     type Part = Total<X::Value, Counted<Moments<X::Value>>>;
     #[inline(always)]
@@ -133,6 +133,10 @@ where
             moments: self.deviations.meet(left.moments, right.moments),
         }
     }
+    #[inline(always)]
+    fn meet_near(&self, left: Self::Part, right: Self::Part) -> Self::Part {
+        Total { moments: self.deviations.meet_near(left.moments, right.moments), ..self.meet(left, right) }
+    }
     /// Mean, standard deviation, sum and 2-norm, one array of outputs after the other.
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
@@ -148,7 +152,7 @@ where
 
 impl<X> Tree for Totals<X>
 where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Share + Node>,
 {
     type Bits = X::Bits;
     type Node = Total<X::Value, Moments<X::Value>>;
@@ -203,12 +207,12 @@ pub struct Described<X: Source> {
     /// What has an order.
     pub totals: Totals<X>,
     least: Keys<X::Bits, X::Key>,
-    greatest: Keys<X::Bits, X::Key>,
+    pub(super) greatest: Keys<X::Bits, X::Key>,
 }
 
 impl<X> Described<X>
 where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Share + Node>,
 {
     /// Before the first element.
     #[inline(always)]
@@ -325,7 +329,7 @@ where
 
 impl<X> Parts for Described<X>
 where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Share + Node>,
 {
     const PLACES: bool = true;
     type Part = Description<X::Value, X::Key>;

@@ -6,14 +6,14 @@
 
 use crate::node::{Counted, Node, fields};
 use crate::reduce::fold::moments::counted_moments;
-use crate::reduce::fold::{Parts, Tree, no_plain};
+use crate::reduce::fold::{Parts, Share, Tree, no_plain};
 use crate::reduce::out::Out;
 use crate::reduce::recipe::Recipe;
 use crate::source::Source;
 use core::marker::PhantomData;
 use warpfold_core::ops::{Moments, Sum};
 use warpfold_core::{Accumulate, Element, Float, Real, Reducer};
-use warpfold_simt::{Simt, share_f32, share_f64};
+use warpfold_simt::Simt;
 
 /// The sum of the numbers under a node, and how many there are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,36 +97,6 @@ where
     #[inline(always)]
     fn part(&self, node: Self::Node, _count: u32) -> Self::Part {
         Counted { acc: node.sum, count: node.count as u64 }
-    }
-}
-
-/// A float in which the weights of two nodes are computed.
-pub trait Share: Float {
-    /// The nearest number to `n / all`, of counts; NaN if both are zero.
-    fn share(n: f32, all: f32) -> Self;
-    /// A count, which is exact.
-    fn of_count(n: f32) -> Self;
-}
-
-impl Share for f32 {
-    #[inline(always)]
-    fn share(n: f32, all: f32) -> f32 {
-        share_f32(n, all)
-    }
-    #[inline(always)]
-    fn of_count(n: f32) -> f32 {
-        n
-    }
-}
-
-impl Share for f64 {
-    #[inline(always)]
-    fn share(n: f32, all: f32) -> f64 {
-        share_f64(n, all)
-    }
-    #[inline(always)]
-    fn of_count(n: f32) -> f64 {
-        n as f64
     }
 }
 

@@ -17,6 +17,8 @@ mod live;
 mod moments;
 mod most;
 mod packed;
+mod passing;
+mod share;
 mod tree;
 mod twins;
 
@@ -31,6 +33,8 @@ pub use extremum::{Extremum, MinMax};
 pub use integer::Integer;
 pub use live::{LiveDeviations, LiveMeans};
 pub use packed::Packed;
+pub use passing::Passing;
+pub use share::Share;
 pub use tree::{Deviations, Norms, Products, Sums, initial};
 pub use twins::Twins;
 
@@ -60,6 +64,11 @@ pub trait Parts: Copy {
     fn nothing(&self) -> Self::Part;
     /// The part of two neighbouring ranges.
     fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part;
+    /// The same of fewer than [`MOST_COUNTED`] elements, if that takes fewer operations.
+    #[inline(always)]
+    fn meet_near(&self, left: Self::Part, right: Self::Part) -> Self::Part {
+        self.meet(left, right)
+    }
     /// The part of a range that starts `by` elements later.
     #[inline(always)]
     fn moved(&self, part: Self::Part, _by: u64) -> Self::Part {

@@ -1,6 +1,7 @@
 //! What the folds of variances have in common: parts are moments and a count.
 
-use crate::node::{Counted, Node};
+use crate::node::{Counted, Node, select};
+use crate::reduce::fold::Share;
 use crate::reduce::out::Out;
 use crate::reduce::recipe::{Recipe, flag};
 use warpfold_core::ops::{Deviation, Moments};
@@ -29,6 +30,22 @@ where
     }
 }
 
+/// The same of fewer than [`MOST_COUNTED`](warpfold_simt::MOST_COUNTED) elements, without a division. Where both have
+/// as many, their share is exactly a half.
+#[inline(always)]
+pub fn meet_near<F>(left: Counted<Moments<F>>, right: Counted<Moments<F>>) -> Counted<Moments<F>>
+where
+    F: Element<Float = F, Mean = F> + Share + Node,
+{
+    let (m, n) = (left.count as u32 as f32, right.count as u32 as f32);
+    let share = F::share(n, m + n);
+    let d = right.acc.mean.sub(left.acc.mean);
+    let more = d.square().mul(F::of_count(m).mul(share));
+    let acc = Moments { mean: left.acc.mean.add(d.mul(share)), m2: left.acc.m2.add(right.acc.m2).add(more) };
+    let both = Counted { acc, count: left.count + right.count };
+    select(left.count == 0, right, select(right.count == 0, left, both))
+}
+
 /// Writes the variance of `count` elements, or the standard deviation. That of nothing is NaN, whatever the divisor.
 #[inline(always)]
 pub fn finish<S: Simt, F>(s: &S, recipe: &Recipe, acc: Moments<F>, count: u64, out: Out)
@@ -51,6 +68,10 @@ macro_rules! counted_moments {
         #[inline(always)]
         fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
             $crate::reduce::fold::moments::meet(left, right)
+        }
+        #[inline(always)]
+        fn meet_near(&self, left: Self::Part, right: Self::Part) -> Self::Part {
+            $crate::reduce::fold::moments::meet_near(left, right)
         }
     };
     (all) => {

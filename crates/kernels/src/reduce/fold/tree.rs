@@ -1,6 +1,7 @@
 //! Reductions in the order of the tree: the reducers are core's, so a node here has the bits of a node on the CPU.
 
 use crate::node::{Counted, Node, select};
+use crate::reduce::fold::Share;
 use crate::reduce::fold::moments::{counted_moments, halves};
 use crate::reduce::fold::{Parts, Tree, no_plain};
 use crate::reduce::out::{Out, half};
@@ -241,7 +242,7 @@ pub struct Deviations<X>(PhantomData<X>);
 
 impl<X> Parts for Deviations<X>
 where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Share + Node>,
 {
     type Part = Counted<Moments<X::Value>>;
     #[inline(always)]
@@ -253,7 +254,7 @@ where
 
 impl<X> Tree for Deviations<X>
 where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Share + Node>,
 {
     type Bits = X::Bits;
     type Node = Moments<X::Value>;

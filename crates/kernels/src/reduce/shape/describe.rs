@@ -1,15 +1,16 @@
 //! Describing: every element that a lane reads goes up the tree, and is looked at for extremes and NaNs.
 //!
 //! Idea: the tree's nodes travel as any others do; what needs no order stays in a lane's registers until its work is
-//! done, and then meets once. An extreme remembers its pack of 16 bytes, and the end looks which of the pack's elements
-//! it was. Bottleneck: arithmetic, about twenty instructions an element.
+//! done, and then meets once. In rows a lane folds stretches of 128 bytes, and an extreme remembers its stretch, in
+//! which a warp then looks for the element. Bottleneck: arithmetic, 16 to 17 instructions for an element of a row.
 
 use crate::address::array;
 use crate::node::Node;
 use crate::reduce::fold::key::Key;
-use crate::reduce::fold::{Described, Description, End, Ends, Parts, Seen, Totals, Tree};
+use crate::reduce::fold::{Described, Description, End, Ends, Parts, Passing, Seen, Share, Totals, Tree};
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::{self, Lines, Panel, Strip};
+use crate::reduce::shape::hands::Hands;
+use crate::reduce::shape::panel::{self, Lines, Panel, Pitch, Strip};
 use crate::reduce::shape::piece::{
     self, Dense, Gather, Piece, Row, Stretch, Tile, Walk, share, upwards, valid, walk_part,
 };
@@ -18,8 +19,8 @@ use crate::reduce::shape::stack::{Lanes, Own};
 use crate::reduce::shape::warp::{self, Combine, Join};
 use crate::source::{Bits, Source};
 use core::marker::PhantomData;
-use warpfold_core::{Accumulate, Element, Float};
-use warpfold_simt::Simt;
+use warpfold_core::Element;
+use warpfold_simt::{ALL, Simt};
 
 /// What lanes have seen meets.
 #[derive(Clone, Copy)]
@@ -40,7 +41,7 @@ pub struct Both<X: Source, const NARROW: bool, W = Dense>(Described<X>, PhantomD
 
 impl<X, const NARROW: bool, W> Both<X, NARROW, W>
 where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Share + Node>,
 {
     /// Looks at the first `valid` elements of 16 bytes.
     #[inline(always)]
@@ -62,59 +63,8 @@ where
         self.0.take(s, seen, X::Bits::PER as usize, valid, bits, place)
     }
 
-    /// Looks at the packs of a tile, of which pack `first` is this lane's first, and makes their nodes. A pack has a
-    /// NaN where the sum of squares is one.
-    #[inline(always)]
-    fn packs<S: Simt, Q: Gather>(
-        &self,
-        s: &S,
-        seen: &mut Seen<X::Key, u32>,
-        row: &Row<Q>,
-        w: &[[u32; 4]; STEPS],
-        first: u32,
-    ) -> [<Totals<X> as Tree>::Node; STEPS] {
-        let (totals, per) = (&self.0.totals, X::Bits::PER);
-        let zero = X::Value::ZERO;
-        let mut ends = Ends { least: zero, first, greatest: zero, last: first };
-        let (mut nans, mut k) = (0, 0);
-        while k < STEPS {
-            // Numbers that the tree will make of them are not kept for it.
-            let own: [u32; 4] = warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |i| s.opaque(w[k][i]),
-            );
-            let here = Ends::of::<S, X>(s, &own, first + 32 * k as u32);
-            ends = if k % 2 == 0 { here } else { ends.then::<S, X>(s, here) };
-            k += 1;
-            // A branch now and then, so that the compiler does not have all packs in hand at once.
-            if k % 2 == 0 {
-                *seen = self.0.take_ends(s, *seen, ends, [&w[k - 2], &w[k - 1]]);
-            }
-        }
-        let nodes: [_; STEPS] = warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| {
-                let node = totals.pack(s, &w[k]);
-                nans |= (X::is_nan(node.squares) as u32) << k;
-                node
-            },
-        );
-        // Rarely needed, so it is kept short, and reads again.
-        while s.again(nans != 0) {
-            let p = first + 32 * nans.trailing_zeros();
-            let (mut e, mut count) = (0, 0);
-            while s.again(e < per) {
-                let at = row.find::<X::Bits>(p as u64 * per as u64 + e as u64).0;
-                count += X::value(s, s.load(array(at), 0)).is_nan() as u32;
-                e += 1;
-            }
-            *seen = self.0.take_nans(*seen, count, p);
-            nans &= nans - 1;
-        }
-        nodes
-    }
-
-    /// Looks at a tile that the row ends in, of which pack `first` is this lane's first. Gives its packs back.
+    /// Looks at a tile that the row ends in, of which pack `first` is this lane's first. Gives its packs back. Places
+    /// are those of stretches.
     #[inline(always)]
     fn end<S: Simt>(
         &self,
@@ -130,7 +80,7 @@ where
         let (mut k, steps) = (0, s.opaque(STEPS as u32));
         while s.again(k < steps) {
             if s.branch(32 * k + lane < whole) {
-                *seen = self.look(s, *seen, &w[0], per, |_| first + 32 * k);
+                *seen = self.look(s, *seen, &w[0], per, |_| (first + 32 * k) / STEPS as u32);
             }
             w = next(w, w[0]);
             k += 1;
@@ -139,7 +89,7 @@ where
         let left = tile.valid - whole * per;
         if s.branch(left > 0 && lane == whole & 31) {
             let last = warp::picked(w, whole >> 5);
-            *seen = self.look(s, *seen, &last, left, |_| first - lane + whole);
+            *seen = self.look(s, *seen, &last, left, |_| (first - lane + whole) / STEPS as u32);
         }
         w
     }
@@ -147,11 +97,12 @@ where
 
 impl<X, Q: Gather> Piece for Both<X, false, Q>
 where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Share + Node>,
 {
     type Fold = Described<X>;
     type Reduced = Q;
     const PER: u32 = X::Bits::PER;
+    const TOGETHER: bool = true;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
@@ -167,24 +118,31 @@ where
     fn run<S: Simt>(&self, s: &S, row: &Row<Q>, tile: u32, tiles: u32) -> Description<X::Value, X::Key> {
         let (totals, per) = (&self.0.totals, X::Bits::PER);
         let whole = 256 * per;
+        let hands = Hands::of(s);
         let mut stack = Lanes::new(totals.lift(s, X::Bits::ZERO));
         let mut rest = totals.nothing();
-        let mut seen = self.0.unseen();
+        let (mut passing, mut seen) = (Passing::default(), self.0.unseen());
+        let is_there = |t: u32| t < tiles && (tile + t) as u64 * (whole as u64) < row.len;
         let mut t = 0;
-        while s.again(t < tiles && (tile + t) as u64 * (whole as u64) < row.len) {
+        while s.again(is_there(t)) {
             let here = Tile::of::<X::Bits, Q>(row, tile + t);
             let w = Q::read::<S, X::Bits>(s, row, &here);
-            let p = (tile + t) * 256 + s.lane();
+            if s.branch(is_there(t + 1)) {
+                Tile::of::<X::Bits, Q>(row, tile + t + 1).prefetch::<S, X::Bits>(s);
+            }
             if s.branch(here.valid < whole) {
-                let w = self.end(s, &mut seen, &here, w, p);
-                rest = piece::Ordered::<_, Q>(*totals, PhantomData).end(s, &here, &w);
+                let w = self.end(s, &mut seen, &here, w, (tile + t) * 256 + s.lane());
+                rest = hands.end(s, totals, w, here.valid);
                 break;
             }
-            let nodes = self.packs(s, &mut seen, row, &w, p);
-            stack.push(s, totals, t, whole, warp::tile(s, nodes, Join(totals), per));
+            let node = self.0.stretch(s, &mut passing, hands.change(s, w), t);
+            stack.push(s, totals, t, whole, warp::lanes(s, node, Join(totals), STEPS as u32 * per));
             t += 1;
         }
         let total = stack.close(s, totals, t, whole, rest);
+        if s.branch(t > 0) {
+            seen = seen.meet(self.0.passed(s, passing, |t| (tile + t) * 32 + s.lane()));
+        }
         let mut bit = 1;
         while s.again(bit < 32) {
             seen = warp::across(s, Meet(PhantomData), seen, bit, 1);
@@ -193,6 +151,7 @@ where
         self.0.whole(total, seen)
     }
 
+    /// Places are those of stretches until here.
     #[inline(always)]
     fn settle<S: Simt>(
         &self,
@@ -200,14 +159,21 @@ where
         row: &Row<Q>,
         mut part: Description<X::Value, X::Key>,
     ) -> Description<X::Value, X::Key> {
-        let find = |p: u64, key: X::Key, least: bool| {
-            let first = p * X::Bits::PER as u64;
-            let (mut e, valid) = (0, valid(row.len, first, X::Bits::PER));
-            let at = |e: u32| array(row.find::<X::Bits>(first + e as u64).0);
-            while s.again(e + 1 < valid && !self.0.found(s.load(at(e), 0), key, least)) {
-                e += 1;
+        let each = STEPS as u32 * X::Bits::PER;
+        part.seen = part.seen.map(|_, word| s.shuffle_idx(ALL, word, 0));
+        let find = |stretch: u64, key: X::Key, least: bool| {
+            let first = stretch * each as u64;
+            let (mut e, mut hits, valid) = (s.lane(), 0, valid(row.len, first, each));
+            while s.again(hits == 0 && e - s.lane() < each) {
+                let mut hit = false;
+                if s.branch(e < valid) {
+                    let at = row.find::<X::Bits>(first + e as u64).0;
+                    hit = self.0.found(s.load(array(at), 0), key, least);
+                }
+                hits = s.ballot(ALL, hit);
+                e += 32;
             }
-            first + e as u64
+            first + (e - s.lane() - 32 + hits.trailing_zeros()) as u64
         };
         part.seen.least.at = find(part.seen.least.at, part.seen.least.key, true);
         part.seen.greatest.at = find(part.seen.greatest.at, part.seen.greatest.key, false);
@@ -217,7 +183,7 @@ where
 
 impl<X> Both<X, false>
 where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Share + Node>,
 {
     /// What was seen in a stretch, with the places of elements instead of those of packs, and NaNs, if there are `any`.
     #[inline(always)]
@@ -261,7 +227,7 @@ where
 
 impl<X> Walk for Both<X, false>
 where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Share + Node>,
 {
     type Bits = X::Bits;
     const HAS_FEW: bool = false;
@@ -311,12 +277,13 @@ where
 
 impl<X, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Both<X, NARROW, L>
 where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Share + Node>,
 {
     type Fold = Described<X>;
     type Reduced = L;
     const UNITS: bool = !L::SEVERAL && !NARROW;
     const TEAMS: bool = !L::SEVERAL && !NARROW;
+    const DEALS: bool = !L::SEVERAL && !NARROW;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
@@ -387,6 +354,33 @@ where
         warpfold_simt::array::from_fn(
             #[inline(always)]
             |j| self.0.whole(parts[j], seen[j]),
+        )
+    }
+}
+
+impl<X, const C: usize> panel::Shallow<C> for Both<X, false, Pitch>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Share + Node>,
+{
+    const SIZE: u32 = X::Bits::SIZE;
+
+    #[inline(always)]
+    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [Description<X::Value, X::Key>; C] {
+        let (totals, rows) = (&self.0.totals, strip.rows as u32);
+        let bits: [[X::Bits; C]; STEPS] = panel::load_first(s, strip, panel::Tile { row: 0, step: 1 }, false);
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |j| {
+                let column = |k: usize| bits[k][j];
+                let total = panel::Ordered::<_, false>(*totals, PhantomData).at_most_eight(
+                    s,
+                    warpfold_simt::array::from_fn(column),
+                    rows,
+                );
+                let there = |k: usize| if (k as u32) < rows { column(k) } else { column(0) };
+                let seen = self.0.take(s, self.0.unseen(), STEPS, rows, there, |k| k as u32);
+                self.0.whole(total, seen)
+            },
         )
     }
 }

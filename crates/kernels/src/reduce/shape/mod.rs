@@ -1,6 +1,7 @@
 //! How a fold walks memory: one file per class of shapes.
 //!
 //! - [`rows`]: each output's elements lie side by side; lanes of one or more warps, or blocks, share them.
+//! - [`beside`]: the same of few outputs that lie side by side, if their rows follow one another without gaps.
 //! - [`columns`]: outputs lie side by side; a lane walks down some of them.
 //! - [`shallow`]: the same with so few rows that a lane takes all of its columns at once.
 //! - [`staged`]: outputs of so few bytes that a warp takes many, by way of shared memory ([`stage`]).
@@ -9,13 +10,16 @@
 //! - `twins`: the same where a lane takes two outputs of 2 bytes at once.
 //! - [`tiled`]: outputs whose elements lie in another order than that of the tree; leaves parts for `rows`.
 //! - [`describe`]: what the others do where every element goes up a tree and is looked at for extremes too.
+//! - `hands`: packs that change hands, so that a lane has a stretch of its tile to itself.
 //! - [`map`]: where the elements of a reduced sequence lie.
 //! - `slots`: where parts of columns meet in a block.
 //! - `narrow`: results of 1 and 2 bytes, written by lines.
 //! - [`parts`]: partial results of the above, from the workspace.
 
+pub mod beside;
 pub mod columns;
 pub mod describe;
+mod hands;
 mod lines;
 pub mod map;
 mod narrow;

@@ -129,10 +129,7 @@ pub const fn group<P: Node>() -> u64 {
 
 /// The same, of parts of so many words.
 pub const fn grouped(words: u32) -> u64 {
-    match words {
-        0..=2 => 256 * 16,
-        _ => 256 * 4,
-    }
+    256 * abreast(words)
 }
 
 /// Blocks that share a panel of columns and whose parts one of them reduces: their eighths are as many as a block has
@@ -225,7 +222,7 @@ mod tests {
         let few = 1..10_000;
         let many = (14..31).flat_map(|bits| [(1u64 << bits) - 1, 1 << bits, (1 << bits) + 1]);
         for all in few.chain(many) {
-            for size in [PANEL_GROUP, grouped(3), grouped(1)] {
+            for size in [PANEL_GROUP, grouped(15), grouped(3), grouped(1)] {
                 let next = Turn::first(1, 0, all, size);
                 let mut turn = Some(Turn::first(0, all - 1, all, size));
                 while let Some(here) = turn {

@@ -85,7 +85,8 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
         lane &= shape.abreast - 1;
     } else if s.branch(!alone) {
         // A place is looked up while its chunk is there, and counted from the row's start.
-        if s.branch(in_chunks(shape) && shape.tiles > 0 && s.thread_x() == 0) {
+        let settles = s.thread_x() < if P::TOGETHER { 32 } else { 1 };
+        if s.branch(in_chunks(shape) && shape.tiles > 0 && settles) {
             let row = Row::new(call, shape.outputs.at(number), shape.len, shape.reduced);
             let before = shape.first as u64 * (shape.warps * shape.tiles) as u64 * (256 * P::PER) as u64;
             part = f.moved(piece.settle(s, &row, part), before);
@@ -112,13 +113,15 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
             turn = next;
         }
     }
-    if s.branch(number < shape.outputs.total && mine == 0 && lane == 0) {
+    if s.branch(number < shape.outputs.total && mine == 0 && (P::TOGETHER || lane == 0)) {
         let at = shape.outputs.at(number);
         let row = Row::new(call, at, shape.len, shape.reduced);
         if s.branch(!in_chunks(shape)) {
             part = piece.settle(s, &row, part);
         }
-        f.finish(s, &call.recipe, part, call.out(at.out));
+        if s.branch(lane == 0) {
+            piece.finish(s, &call.recipe, &row, part, call.out(at.out));
+        }
     }
 }
 

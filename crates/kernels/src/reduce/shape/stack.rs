@@ -21,8 +21,9 @@ impl<N: Node> Lanes<N> {
         self.0.map(|_, word| s.shuffle_idx(ALL, word, d))
     }
 
+    /// Takes subtree number `i`; `join` joins those of a level.
     #[inline(always)]
-    fn insert<S: Simt>(&mut self, s: &S, i: u32, mut node: N, join: impl Fn(N, N, u32) -> N) {
+    pub fn insert<S: Simt>(&mut self, s: &S, i: u32, mut node: N, join: impl Fn(N, N, u32) -> N) {
         let mut d = 0;
         while s.again(i >> d & 1 == 1) {
             node = join(self.level(s, d), node, d);
@@ -40,10 +41,22 @@ impl<N: Node> Lanes<N> {
     /// The part of `count` subtrees, and what follows them.
     #[inline(always)]
     pub fn close<S: Simt, F: Tree<Large = N>>(&self, s: &S, f: &F, count: u32, each: u32, rest: F::Part) -> F::Part {
+        self.close_by(
+            s,
+            count,
+            rest,
+            #[inline(always)]
+            |node, d, part| f.meet(f.part_large(node, each << d), part),
+        )
+    }
+
+    /// The same, where `meet` is told a subtree, its level, and the part of what follows it.
+    #[inline(always)]
+    pub fn close_by<S: Simt, P>(&self, s: &S, count: u32, rest: P, meet: impl Fn(N, u32, P) -> P) -> P {
         let (mut part, mut d) = (rest, 0);
         while s.again(count >> d != 0) {
             if s.branch(count >> d & 1 == 1) {
-                part = f.meet(f.part_large(self.level(s, d), each << d), part);
+                part = meet(self.level(s, d), d, part);
             }
             d += 1;
         }

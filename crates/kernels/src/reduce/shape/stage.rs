@@ -81,15 +81,13 @@ impl Source {
         let cut = (last - before as u64 + (self.bytes - less) as u64 + 15) & !15 > self.end;
         let (mut w, mut k, steps) = ([[0; 4]; STEPS], 0, s.opaque(STEPS as u32));
         if s.branch(self.segments == 1) {
-            // Step by step, so that no address outlives its read.
             let readable = count - cut as u32;
-            let (base, last, mut from) = (array::<u8>(self.first & !15), 16 * readable.max(1) - 16, 16 * lane);
+            let base = array::<u8>((self.first & !15) + (16 * lane) as u64);
             let mut k = 0;
             while k < STEPS {
-                if s.branch(32 * (k as u32) < readable) {
-                    w[k] = words(s, base.offset(from.min(last) as usize), 16);
+                if s.branch(32 * k as u32 + lane < readable) {
+                    w[k] = words(s, base.offset(512 * k), 16);
                 }
-                from = s.opaque(from + 512);
                 k += 1;
             }
         } else {
@@ -155,22 +153,34 @@ impl Stage {
     #[inline(always)]
     pub fn keep<S: Simt>(&self, s: &S, lines: [[u32; 4]; STEPS], count: u32, flat: bool, twins: bool) {
         let (lane, room) = (s.lane(), self.0.cast::<Line>());
-        let (mut at, step) = if flat { (lane, 32) } else { (place(lane), place(32)) };
-        let mut k = 0;
-        while k < STEPS {
-            if s.branch(32 * k as u32 + lane <= count) {
-                s.put(room, at, Pack(lines[k]));
-                if s.branch(twins && lane & 7 == 0 && k as u32 + lane > 0) {
-                    s.put(self.0, 4 * at - 4, lines[k][0]);
-                }
+        // All lines have room, and to write what is no line of the tile costs less than to ask.
+        let (at, step) = if flat { (lane, 32) } else { (place(lane), place(32)) };
+        let all = |step: u32| {
+            let mut k = 0;
+            while k < STEPS {
+                s.put(room, at + k as u32 * step, Pack(lines[k]));
+                k += 1;
             }
-            at += step;
-            k += 1;
+        };
+        if s.branch(flat) {
+            all(32)
+        } else {
+            all(place(32))
+        }
+        if s.branch(twins && lane & 7 == 0) {
+            let mut k = 0;
+            while k < STEPS {
+                if s.branch(k as u32 + lane > 0) {
+                    s.put(self.0, 4 * (at + k as u32 * step) - 4, lines[k][0]);
+                }
+                k += 1;
+            }
         }
         if s.branch(count == LINES && lane == 0) {
-            s.put(room, at, Pack([0; 4]));
+            let end = STEPS as u32 * step;
+            s.put(room, end, Pack([0; 4]));
             if s.branch(twins) {
-                s.put(self.0, 4 * at - 4, 0);
+                s.put(self.0, 4 * end - 4, 0);
             }
         }
     }

@@ -156,6 +156,17 @@ pub fn tile<S: Simt, C: Combine>(s: &S, nodes: [C::Node; STEPS], c: C, each: u32
     across(s, c, node, 4, 128 * each)
 }
 
+/// The node over those of 32 lanes, each of `each` elements; every lane gets it.
+#[inline(always)]
+pub fn lanes<S: Simt, C: Combine>(s: &S, mut node: C::Node, c: C, each: u32) -> C::Node {
+    let mut k = 0;
+    while k < 5 {
+        node = across(s, c, node, 1 << k, each << k);
+        k += 1;
+    }
+    node
+}
+
 /// Four nodes of one lane, neighbours first.
 #[inline(always)]
 pub fn four<F: Tree>(f: &F, n: [F::Node; STEPS / 2], each: u32) -> F::Node {

@@ -80,12 +80,8 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
             |j| {
                 if F::NEUTRAL {
                     f.part(small(s, f, column(j), rows), rows)
-                } else if s.branch(rows < STEPS as u32) {
-                    self.few(s, column(j), rows)
                 } else {
-                    let column = column(j);
-                    let two = |k: usize| f.pair(s, column[k], column[k + 1]);
-                    f.part(warp::four(f, [two(0), two(2), two(4), two(6)], 2), STEPS as u32)
+                    self.at_most_eight(s, column(j), rows)
                 }
             },
         )
@@ -93,6 +89,22 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
 }
 
 impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
+    /// The part of at most eight rows of one column, of a tree without a neutral node.
+    #[inline(always)]
+    pub(in crate::reduce::shape) fn at_most_eight<S: Simt>(
+        &self,
+        s: &S,
+        column: [F::Bits; STEPS],
+        rows: u32,
+    ) -> F::Part {
+        let f = &self.0;
+        if s.branch(rows < STEPS as u32) {
+            return self.few(s, column, rows);
+        }
+        let two = |k: usize| f.pair(s, column[k], column[k + 1]);
+        f.part(warp::four(f, [two(0), two(2), two(4), two(6)], 2), STEPS as u32)
+    }
+
     /// The parts of the rows from `row` on, fewer than eight, of each column; by the cheaper tree if there is one, and
     /// all elements of the warp are ordinary.
     #[inline(always)]

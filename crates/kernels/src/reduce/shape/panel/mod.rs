@@ -21,7 +21,7 @@ mod tile;
 pub use free::Free;
 pub use ordered::Ordered;
 pub use packed::Packed;
-pub(super) use read::{load, together};
+pub(super) use read::{load, load_first, together};
 pub(super) use tile::Tile;
 
 use crate::params::{Plain, params};
@@ -211,7 +211,8 @@ pub trait Panel<const C: usize>: Copy {
     const TEAMS: bool = false;
     /// Bytes of a result that a lane writes with those beside it, if they are as narrow as elements of 1 or 2 bytes.
     const WRITES: Option<u32> = None;
-    /// Whether lanes may have columns dealt out to write their results themselves: of elements of 4 bytes and more.
+    /// Whether lanes may have columns dealt out to write their results themselves: of elements of 4 bytes and more, and
+    /// of what describes.
     const DEALS: bool = false;
     /// Whether a lane reads its columns at once, from this address on.
     fn at_once(reduced: &Self::Reduced, address: u64) -> bool;

@@ -2,6 +2,7 @@
 
 mod few;
 mod free;
+mod nodes;
 mod ordered;
 mod pieces;
 mod read;
@@ -9,8 +10,8 @@ mod walk;
 
 pub use few::FEW;
 pub use free::Free;
+pub(in crate::reduce::shape) use nodes::{all_ordinary, last_elements, packs};
 pub use ordered::Ordered;
-pub(in crate::reduce::shape) use ordered::{all_ordinary, packs};
 pub use pieces::Gather;
 pub(crate) use read::below;
 pub use read::{Tile, hold, hold_lines, joined, loose};
@@ -22,6 +23,7 @@ pub use walk::{ALONE, PACKS, Stretch, Team, Walk};
 use crate::params::{Plain, params};
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
+use crate::reduce::out::Out;
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::map::Map;
 use crate::source::Bits;
@@ -242,6 +244,8 @@ pub trait Piece: Copy {
     type Reduced: Copy;
     /// Elements in 16 bytes.
     const PER: u32;
+    /// Whether all lanes of a warp settle a part, that of the first.
+    const TOGETHER: bool = false;
     /// From what a kernel is told.
     fn new(recipe: &Recipe) -> Self;
     /// What is computed.
@@ -257,6 +261,18 @@ pub trait Piece: Copy {
         part: <Self::Fold as Parts>::Part,
     ) -> <Self::Fold as Parts>::Part {
         part
+    }
+    /// Writes the results.
+    #[inline(always)]
+    fn finish<S: Simt>(
+        &self,
+        s: &S,
+        recipe: &Recipe,
+        _row: &Row<Self::Reduced>,
+        part: <Self::Fold as Parts>::Part,
+        out: Out,
+    ) {
+        self.fold().finish(s, recipe, part, out);
     }
 }
 

@@ -3,6 +3,8 @@
 use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
 use crate::reduce::recipe::Recipe;
+use crate::reduce::shape::hands::{Hands, eight};
+use crate::reduce::shape::piece::nodes::{all_ordinary, last_elements, packs, padded, slow, some};
 use crate::reduce::shape::piece::read::{Tile, below};
 use crate::reduce::shape::piece::{Dense, Gather, Held, Piece, Row};
 use crate::reduce::shape::split::{STEPS, next};
@@ -15,72 +17,6 @@ use warpfold_simt::{ALL, Simt};
 /// Elements in the order of the tree, which follow one another as `Q` says.
 #[derive(Clone, Copy)]
 pub struct Ordered<F, Q = Dense>(pub F, pub PhantomData<Q>);
-
-/// The node over the first `len` of `width` elements (1, 2, 4 or 8), of which `least` are always there; of a tree with
-/// a neutral node, unless they are all.
-#[inline(always)]
-pub(super) fn padded<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], width: u32, len: u32, least: u32) -> F::Node {
-    let always = |k: usize| !F::NEUTRAL || (k as u32) < least;
-    let one = |k: usize| {
-        let node = f.lift(s, F::Bits::nth(w, k));
-        if always(k) { node } else { select((k as u32) < len, node, f.neutral()) }
-    };
-    let two = |k: usize| match always(2 * k + 1) {
-        true => f.pair(s, F::Bits::nth(w, 2 * k), F::Bits::nth(w, 2 * k + 1)),
-        false => f.join(one(2 * k), one(2 * k + 1), 1),
-    };
-    let four = |k: usize| f.join(two(2 * k), two(2 * k + 1), 2);
-    match width {
-        1 => one(0),
-        2 => two(0),
-        4 => four(0),
-        _ => f.join(four(0), four(1), 4),
-    }
-}
-
-/// The nodes over 16 bytes of each step.
-#[inline(always)]
-pub(in crate::reduce::shape) fn packs<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEPS] {
-    if !F::HAS_PLAIN {
-        return warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| f.pack(s, &w[k]),
-        );
-    }
-    if s.branch(s.all(ALL, all_ordinary(s, f, w))) {
-        return packs(s, &f.plain(), w).map(
-            #[inline(always)]
-            |node| f.raise(node),
-        );
-    }
-    slow(s, f, w)
-}
-
-/// The same, rarely needed and so kept short: one copy, and the steps take turns. (A loop with a vote in it is not
-/// unrolled.)
-#[inline(always)]
-fn slow<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEPS] {
-    let (mut nodes, mut w) = ([f.neutral(); STEPS], *w);
-    let mut k = 0;
-    while s.again(s.any(ALL, k < STEPS)) {
-        nodes = next(nodes, f.pack(s, &w[0]));
-        w = next(w, w[0]);
-        k += 1;
-    }
-    nodes
-}
-
-/// Whether all elements are ordinary.
-#[inline(always)]
-pub(in crate::reduce::shape) fn all_ordinary<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> bool {
-    let per = F::Bits::PER as usize;
-    let (mut all, mut k) = (true, 0);
-    while k < STEPS * per {
-        all &= f.is_ordinary(s, F::Bits::nth(&w[k / per], k % per));
-        k += 1;
-    }
-    all
-}
 
 /// A lane's packs of a tile of so many bytes, with all bits set in the place of what there is not.
 #[inline(always)]
@@ -97,69 +33,44 @@ fn filled_up<S: Simt>(s: &S, w: [[u32; 4]; STEPS], bytes: u32) -> [[u32; 4]; STE
     )
 }
 
-/// The node over a whole tile.
-#[inline(always)]
-fn filled<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> F::Node {
-    let per = F::Bits::PER;
-    if !F::HAS_PLAIN {
-        return warp::tile(s, packs(s, f, w), warp::Join(f), per);
-    }
-    if s.branch(s.all(ALL, all_ordinary(s, f, w))) {
-        return f.raise(filled(s, &f.plain(), w));
-    }
-    warp::tile(s, slow(s, f, w), warp::Join(f), per)
+/// Whether packs of tiles that a row ends in change hands: parts of several words cost more to meet.
+const fn end_by_hands<F: Tree>() -> bool {
+    F::Node::WORDS > F::Bits::WORDS
 }
 
-/// The part over the first `valid` elements of 16 bytes, fewer than all.
+/// Whether those of whole tiles do. Nodes of two words cost less to exchange than packs: on an H200, var f32
+/// (65536,1024) along axis 1 took 65 us, and 69 by hands; but var f64 (67108,500) 133 and 104.
+const fn all_by_hands<F: Tree>() -> bool {
+    end_by_hands::<F>() && F::Node::WORDS > 2
+}
+
+/// The node over a whole tile, of packs that have changed `hands` or not.
 #[inline(always)]
-pub(super) fn some<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], valid: u32) -> F::Part {
-    let one = |k: usize| f.lift(s, F::Bits::nth(w, k));
-    let two = |k: usize| f.pair(s, F::Bits::nth(w, 2 * k), F::Bits::nth(w, 2 * k + 1));
-    let four = |k: usize| f.join(two(2 * k), two(2 * k + 1), 2);
+fn filled<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS], hands: bool) -> F::Node {
     let per = F::Bits::PER;
-    let mut part = f.nothing();
-    if s.branch(valid & 1 != 0) {
-        let mut node = one(0);
-        let mut k = 2;
-        while k < per {
-            node = select(valid - 1 == k, one(k as usize), node);
-            k += 2;
-        }
-        part = f.part(node, 1);
+    let joined = |nodes: [F::Node; STEPS]| match hands {
+        true => warp::lanes(s, eight(f, nodes), warp::Join(f), STEPS as u32 * per),
+        false => warp::tile(s, nodes, warp::Join(f), per),
+    };
+    if !F::HAS_PLAIN {
+        return joined(packs(s, f, w));
     }
-    if per >= 4 && s.branch(valid & 2 != 0) {
-        let mut node = two(0);
-        let mut k = 2;
-        while k < per as usize / 2 {
-            node = select(valid / 4 == k as u32 / 2, two(k), node);
-            k += 2;
-        }
-        part = f.meet(f.part(node, 2), part);
+    if s.branch(s.all(ALL, all_ordinary(s, f, w))) {
+        return f.raise(filled(s, &f.plain(), w, hands));
     }
-    if per >= 8 && s.branch(valid & 4 != 0) {
-        let mut node = four(0);
-        if per == 16 {
-            node = select(valid & 8 != 0, four(2), node);
-        }
-        part = f.meet(f.part(node, 4), part);
-    }
-    if per == 16 && s.branch(valid & 8 != 0) {
-        part = f.meet(f.part(f.join(four(0), four(1), 4), 8), part);
-    }
-    part
+    joined(slow(s, f, w))
 }
 
 impl<F: Tree, Q> Ordered<F, Q> {
     /// A tile that the row ends in.
     #[inline(always)]
-    pub fn end<S: Simt>(&self, s: &S, tile: &Tile, w: &[[u32; 4]; STEPS]) -> F::Part {
+    fn end<S: Simt>(&self, s: &S, tile: &Tile, w: &[[u32; 4]; STEPS]) -> F::Part {
         let (f, per, lane) = (&self.0, F::Bits::PER, s.lane());
         let whole = tile.whole::<F::Bits>();
         let left = tile.valid - whole * per;
         let mut last = f.nothing();
         if s.branch(left > 0 && lane == whole & 31) {
-            let mine = warp::picked(*w, whole >> 5);
-            last = if F::NEUTRAL { f.part(padded(s, f, &mine, per, left, 1), left) } else { some(s, f, &mine, left) };
+            last = last_elements(s, f, &warp::picked(*w, whole >> 5), left);
         }
         // Once for each warp, so it is kept short where nodes are large.
         let nodes = if F::HAS_PLAIN {
@@ -204,17 +115,31 @@ impl<F: Tree, Q: Gather> Piece for Ordered<F, Q> {
         let (f, whole) = (&self.0, 256 * F::Bits::PER);
         let mut stack = Lanes::new(F::Large::zero());
         let mut rest = f.nothing();
+        let hands = if const { end_by_hands::<F>() } { Some(Hands::of(s)) } else { None };
+        let is_there = |t: u32| t < tiles && (tile + t) as u64 * (whole as u64) < row.len;
         let mut t = 0;
-        while s.again(t < tiles && (tile + t) as u64 * (whole as u64) < row.len) {
+        while s.again(is_there(t)) {
             let here = Tile::of::<F::Bits, Q>(row, tile + t);
             let (f, mut w) = self.0.whole(s, Q::read::<S, F::Bits>(s, row, &here));
+            // Where lanes have much to do with a tile, memory would have nothing to do.
+            if const { end_by_hands::<F>() } && s.branch(is_there(t + 1)) {
+                Tile::of::<F::Bits, Q>(row, tile + t + 1).prefetch::<S, F::Bits>(s);
+            }
             if F::COUNTS && s.branch(here.valid < whole) {
                 w = filled_up(s, w, here.valid * F::Bits::SIZE);
             } else if s.branch(here.valid < whole) {
-                rest = Ordered::<F, Q>(f, PhantomData).end(s, &here, &w);
+                rest = match hands {
+                    Some(hands) => hands.end(s, &f, w, here.valid),
+                    None => Ordered::<F, Q>(f, PhantomData).end(s, &here, &w),
+                };
                 break;
             }
-            stack.push(s, &f, t, whole, f.large(filled(s, &f, &w), whole));
+            if let Some(hands) = hands
+                && all_by_hands::<F>()
+            {
+                w = hands.change(s, w);
+            }
+            stack.push(s, &f, t, whole, f.large(filled(s, &f, &w, all_by_hands::<F>()), whole));
             t += 1;
         }
         stack.close(s, f, t, whole, rest)

@@ -7,7 +7,7 @@ use crate::node::{Node, select};
 use crate::reduce::fold::{Heap, Parts, Tree, Twins};
 use crate::reduce::shape::piece::few::{self, FEW};
 use crate::reduce::shape::piece::free::filled;
-use crate::reduce::shape::piece::ordered::{all_ordinary, padded, some};
+use crate::reduce::shape::piece::nodes::{all_ordinary, padded, some};
 use crate::reduce::shape::piece::read::below;
 use crate::reduce::shape::piece::{Free, Held, Ordered, Piece};
 use crate::reduce::shape::split::{STEPS, next};
