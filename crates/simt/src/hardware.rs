@@ -179,12 +179,6 @@ impl Simt for Hardware {
         read!("ld.relaxed.gpu.global", T, array.as_ptr().wrapping_add(index), reg64)
     }
     #[inline(always)]
-    fn prefetch<T: Pod>(&self, array: Global<T>, index: usize) {
-        let at = array.as_ptr().wrapping_add(index);
-        // SAFETY: a hint, which neither faults nor changes memory.
-        unsafe { asm!("prefetch.global.L2 [{at}];", at = in(reg64) at, options(nostack)) };
-    }
-    #[inline(always)]
     fn store<T: Pod>(&self, array: Global<T>, index: usize, value: T) {
         // SAFETY: by the promise of `Global::from_raw`.
         unsafe { *array.as_ptr().add(index) = value }

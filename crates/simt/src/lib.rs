@@ -185,10 +185,6 @@ pub trait Simt {
     /// Reads a global element that will not be read again soon: it need not stay in the first-level cache.
     #[track_caller]
     fn load_stream<T: Pod>(&self, array: Global<T>, index: usize) -> T;
-    /// Asks for an element that is read later, to come to the second-level cache with the line that it is in. No
-    /// result depends on it.
-    #[inline(always)]
-    fn prefetch<T: Pod>(&self, _array: Global<T>, _index: usize) {}
     /// Reads a global element as other threads see it now (relaxed, device scope): never stale, never torn up to 8
     /// bytes.
     #[track_caller]

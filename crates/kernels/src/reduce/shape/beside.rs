@@ -215,14 +215,10 @@ impl<F: Tree, const W: usize> Piece for Columns<F, W> {
         let hands = Hands::of(s);
         let mut stack = Lanes::new([F::Node::zero(); W]);
         let mut rest = [self.0.nothing(); W];
-        let is_there = |t: u32| t < tiles && (tile + t) as u64 * (whole as u64) < row.len;
         let mut t = 0;
-        while s.again(is_there(t)) {
+        while s.again(t < tiles && (tile + t) as u64 * (whole as u64) < row.len) {
             let here = Tile::of::<F::Bits, Dense>(&row, tile + t);
             let (f, w) = self.0.whole(s, Dense::read::<S, F::Bits>(s, &row, &here));
-            if s.branch(is_there(t + 1)) {
-                Tile::of::<F::Bits, Dense>(&row, tile + t + 1).prefetch::<S, F::Bits>(s);
-            }
             if s.branch(here.valid < whole) {
                 rest = Self::end(s, &f, hands, w, here.valid, wide);
                 break;

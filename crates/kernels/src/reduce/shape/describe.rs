@@ -122,14 +122,10 @@ where
         let mut stack = Lanes::new(totals.lift(s, X::Bits::ZERO));
         let mut rest = totals.nothing();
         let (mut passing, mut seen) = (Passing::default(), self.0.unseen());
-        let is_there = |t: u32| t < tiles && (tile + t) as u64 * (whole as u64) < row.len;
         let mut t = 0;
-        while s.again(is_there(t)) {
+        while s.again(t < tiles && (tile + t) as u64 * (whole as u64) < row.len) {
             let here = Tile::of::<X::Bits, Q>(row, tile + t);
             let w = Q::read::<S, X::Bits>(s, row, &here);
-            if s.branch(is_there(t + 1)) {
-                Tile::of::<X::Bits, Q>(row, tile + t + 1).prefetch::<S, X::Bits>(s);
-            }
             if s.branch(here.valid < whole) {
                 let w = self.end(s, &mut seen, &here, w, (tile + t) * 256 + s.lane());
                 rest = hands.end(s, totals, w, here.valid);

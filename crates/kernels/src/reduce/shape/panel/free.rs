@@ -19,7 +19,6 @@ impl<F: Heap, L: Lines, const C: usize> Panel<C> for Free<F, L> {
     type Fold = F;
     type Reduced = L;
     const UNITS: bool = !L::SEVERAL;
-    const DEALS: bool = !L::SEVERAL && F::Bits::SIZE >= 4;
     const WRITES: Option<u32> = if !L::SEVERAL && F::NARROW && F::Bits::SIZE <= 2 { Some(F::Bits::SIZE) } else { None };
 
     #[inline(always)]

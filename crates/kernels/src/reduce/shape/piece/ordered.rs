@@ -116,15 +116,10 @@ impl<F: Tree, Q: Gather> Piece for Ordered<F, Q> {
         let mut stack = Lanes::new(F::Large::zero());
         let mut rest = f.nothing();
         let hands = if const { end_by_hands::<F>() } { Some(Hands::of(s)) } else { None };
-        let is_there = |t: u32| t < tiles && (tile + t) as u64 * (whole as u64) < row.len;
         let mut t = 0;
-        while s.again(is_there(t)) {
+        while s.again(t < tiles && (tile + t) as u64 * (whole as u64) < row.len) {
             let here = Tile::of::<F::Bits, Q>(row, tile + t);
             let (f, mut w) = self.0.whole(s, Q::read::<S, F::Bits>(s, row, &here));
-            // Where lanes have much to do with a tile, memory would have nothing to do.
-            if const { end_by_hands::<F>() } && s.branch(is_there(t + 1)) {
-                Tile::of::<F::Bits, Q>(row, tile + t + 1).prefetch::<S, F::Bits>(s);
-            }
             if F::COUNTS && s.branch(here.valid < whole) {
                 w = filled_up(s, w, here.valid * F::Bits::SIZE);
             } else if s.branch(here.valid < whole) {

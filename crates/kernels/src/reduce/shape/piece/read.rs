@@ -79,15 +79,6 @@ impl Tile {
         )
     }
 
-    /// Asks for the tile's memory, if it is in one run: a line of 128 bytes for each lane.
-    #[inline(always)]
-    pub fn prefetch<S: Simt, B: Bits>(&self, s: &S) {
-        let at = 128 * s.lane();
-        if s.branch(!self.torn && at < self.valid * B::SIZE) {
-            s.prefetch(array::<u8>(self.base), at as usize);
-        }
-    }
-
     /// A lane's pack of a step of such a tile.
     #[inline(always)]
     pub fn pack<S: Simt>(&self, s: &S, step: usize) -> [u32; 4] {
