@@ -174,7 +174,9 @@ impl<'a> Planner<'a> {
         let dense = columns.x == size && rows.x == wide * size;
         let most = self.fold.facts.beside;
         let has_kernel = columns.len.is_power_of_two() && (2..=most).contains(&(wide as u64));
-        if !(dense && has_kernel && outer.len() <= KEPT) {
+        // Of less than a tile, a warp would have little.
+        let long = (rows.len * columns.len) as u64 >= self.tile();
+        if !(dense && has_kernel && long && outer.len() <= KEPT) {
             return None;
         }
         let reduced = Beside { end: self.end(), wide: wide as u64, out: self.out(&columns) };

@@ -44,8 +44,8 @@ pub const SEGMENT_WARPS: u64 = 64;
 pub const STRETCH_TILES: u64 = 16;
 /// Columns, from which on those of at most 8 rows are shallow. Not measured.
 pub const SHALLOW: usize = 128;
-/// Rows of columns of 4 bytes and more, up to which lanes write the results of all of their columns themselves. Not
-/// measured against other values.
+/// Rows of columns of 4 bytes and more, and of what describes, up to which lanes write the results of all of their
+/// columns themselves. Not measured against other values.
 pub const DEALT_ROWS: u64 = 64;
 /// Lanes that columns need, from which on teams take them, and up to which: of elements of 1 and 2 bytes, and of larger
 /// ones. Fewer are taken staged, or abreast; more by warps.

@@ -129,7 +129,7 @@ impl GpuPlan {
         let spec = Spec::without_options(Op::Std, dtype);
         let Problem { outputs, count, size, .. } = *problem;
         let bytes = (outputs * (count * size + described_bytes(dtype))) as u64;
-        // A place is at first the number of a pack of 16 bytes, in 32 bits.
+        // A place is at first the number of a pack of 16 bytes, or of a stretch of eight, in 32 bits.
         if count * size / 16 >= u32::MAX as usize {
             return None;
         }

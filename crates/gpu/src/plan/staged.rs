@@ -57,7 +57,8 @@ impl Units {
 
     /// Units of `bytes` each, of which a tile has as many as fit `room` bytes: [`FIT`], or more.
     fn of(along: Dim, columns: Dim, bytes: usize, room: usize) -> Option<Self> {
-        // Where one fits, it does wherever the array begins: so both plans of a reduction have the same kernel.
+        // Where one fits, it does wherever the array begins: so both plans of a reduction have the same kernel, but for
+        // rows of half a tile, of which only one fits if they do not begin with lines.
         if bytes > FIT {
             return None;
         }
@@ -195,9 +196,13 @@ impl Planner<'_> {
             (outer, Units::elements(inner, size))
         } else if run.x == size as isize {
             let long = run.len.div_ceil(per) > 32 && self.problem.outputs < (self.processors * WARPS) as usize;
+            let units = Units::of(inner, nothing, run.len * size, room)?;
             // A row that is alone in its tile: on an H200, sum f32 (120482,557) took 155 us staged, and 85 as a row.
-            let alone = 2 * run.len * size > room;
-            (outer, Units::of(inner, nothing, run.len * size, room).filter(|_| !long && !alone)?)
+            let alone = units.fit == 1 && kept.len() <= KEPT;
+            if long || alone {
+                return None;
+            }
+            (outer, units)
         } else if inner.x == size as isize && run.x > 0 {
             let (&along, outer) = outer.split_last()?;
             let row = inner.len.saturating_mul(size);

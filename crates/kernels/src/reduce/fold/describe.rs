@@ -26,7 +26,7 @@ pub struct Total<R, M> {
 }
 
 /// An extreme: the greatest key, and the first place of an element that equals it. `P` is an index, or a number of
-/// packs.
+/// packs, or of stretches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct End<K, P> {
     /// -0.0 is below +0.0.

@@ -1,10 +1,10 @@
 //! Few outputs side by side, whose rows follow one another without a gap: 2, 4 or 8 columns.
 //!
 //! Idea: all rows are one sequence, which is read like a row of one output ([`rows`]). A lane's 128 bytes that lie
-//! side by side ([`Hands`]) have whole rows, so it folds each column alone. Then lanes exchange columns: at each level
-//! a lane keeps half of them and gets the other lane's nodes of these, until it has one. Bottleneck: memory. Lanes that
-//! take rows of 16 bytes abreast have 13 instructions for an element of sums of 4 columns of 2 bytes, and 77 for
-//! variances of 2 columns of 4.
+//! side by side (`hands`) have whole rows, so it folds each column alone. Then lanes exchange columns: at each level
+//! a lane keeps half of them and gets the other lane's nodes of these, until it has one. Bottleneck: memory. (Lanes
+//! that take rows of 16 bytes abreast, as in `narrow_`, have 13 instructions for an element of sums of 4 columns of 2
+//! bytes, and 77 for variances of 2 columns of 4.)
 
 use crate::node::{Node, select};
 use crate::params::params;
