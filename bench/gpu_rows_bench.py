@@ -2,23 +2,27 @@
 """Times operations on rows of tensors on a GPU through `wf.torch` beside PyTorch's own, and checks their bits.
 
     pip install warpfold torch
-    bench/gpu_rows_bench.py [--samples 15] [--filter WORDS] [--compile] [--json FILE]
+    bench/gpu_rows_bench.py [--samples 15] [--filter WORDS] [--random SEED [--cases 100]] [--compile [N]] [--json FILE]
 
-Softmax, norms, losses and pooling, forward and backward, bfloat16 and float32. A sample is the time between two events of
-the stream, of a function whose tensors were all made before; sides take turns. If liger-kernel is
-installed it is a side, too, of softmax, norms and cross-entropy (whose gradient it writes over a copy of the logits, which are its logits the next time). The stream sleeps before the first event,
-so that what the function queues is there when the GPU comes to it: a sample is the GPU's time, not the host's. The results of Warpfold are compared
-with the CPU's, bit by bit, on the first 64 rows: a row's result does not depend on the others. (Gradients of weights
-are sums over all rows, and are not compared here.) The line of a case has the median of Warpfold and of a copy of as
-many bytes as must be read and written, and how many times as long each peer takes. The exit status is 1 after a
-difference.
+Softmax, norms, losses and pooling, forward and backward, bfloat16 and float32; with a seed, random ones of them, of rows
+of 64 to 262144 elements (a third powers of two, a third as models have them, a third any), 64 to 256 MiB. A sample is the
+time between two events of the stream, of a function whose tensors were all made before; sides take turns. If liger-kernel
+is installed it is a side, too, of softmax, norms and cross-entropy (whose gradient it writes over a copy of the logits,
+which are its logits the next time). The stream sleeps before the first event, so that what the function queues is there
+when the GPU comes to it: a sample is the GPU's time, not the host's. The results of Warpfold are compared with the CPU's,
+bit by bit, on the first 64 rows: a row's result does not depend on the others. (Gradients of weights are sums over all
+rows, and are not compared here.) The line of a case has the median of Warpfold and of a copy of as many bytes as must be
+read and written, how many times as long each peer takes, and how long the host is busy with a call. The exit status is 1
+after a difference.
 """
 
 import argparse
 import json
+import random as numbers
 import statistics
 import subprocess
 import sys
+import time as clock
 
 import torch
 import torch.nn.functional as F
@@ -38,7 +42,13 @@ def options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--samples", type=int, default=15)
     parser.add_argument("--filter", default="", help="only cases whose names have all of these words")
-    parser.add_argument("--compile", action="store_true", help="PyTorch compiled, too: half a minute for each case")
+    parser.add_argument("--random", type=int, metavar="SEED", help="random rows in place of those named here")
+    parser.add_argument("--cases", type=int, default=100, help="how many random ones")
+    parser.add_argument("--seconds", type=float, default=1e9, help="after so many no other case is begun")
+    parser.add_argument(
+        "--compile", type=int, nargs="?", const=10**9, default=0, metavar="N",
+        help="PyTorch compiled, too, of the first N cases: half a minute for each",
+    )
     parser.add_argument("--json", help="where all samples are written")
     return parser.parse_args()
 
@@ -57,7 +67,7 @@ def cases():
             yield f"rms_norm backward {of}", 3, lambda s=shape, d=dtype: norm(s, d, "rms_norm", True)
             yield f"layer_norm backward {of}", 3, lambda s=shape, d=dtype: norm(s, d, "layer_norm", True)
     for shape in LOGITS:
-        yield f"cross_entropy and gradient bfloat16 {shape}", 3, lambda s=shape: cross_entropy(s)
+        yield f"cross_entropy and gradient bfloat16 {shape}", 2, lambda s=shape: cross_entropy(s, torch.bfloat16)
     for dtype in (torch.bfloat16, torch.float32):
         for shape, name, windows in WINDOWS:
             # Bytes of the elements over those of the results.
@@ -88,6 +98,30 @@ def cases():
         )
 
 
+# Lengths of rows in models: hidden sizes, and vocabularies.
+USED = [96, 192, 384, 768, 1152, 1280, 1536, 2560, 2880, 3072, 5120, 7168, 11008, 13824, 14336, 28672, 32000, 50257, 50304,
+        128256, 151936, 152064]
+
+
+def random_cases(seed, count):
+    """As [`cases`], of random rows."""
+    of = numbers.Random(seed)
+    for _ in range(count):
+        dtype = of.choice([torch.bfloat16, torch.bfloat16, torch.float32])
+        length = of.choice([2 ** of.randint(6, 18), of.choice(USED), int(2 ** of.uniform(6, 18))])
+        shape = (max(1, (of.choice([64, 128, 256]) << 20) // dtype.itemsize // length), length)
+        name, backward = of.choice(["softmax", "log_softmax", "rms_norm", "layer_norm", "cross_entropy"]), of.random() < 0.5
+        if name == "cross_entropy":
+            yield f"{name} and gradient {str(dtype)[6:]} {shape}", 2, lambda s=shape, d=dtype: cross_entropy(s, d)
+        elif name.endswith("norm"):
+            make = lambda s=shape, d=dtype, n=name, b=backward: norm(s, d, n, b)  # noqa: E731
+            yield f"{name}{' backward' if backward else ''} {str(dtype)[6:]} {shape}", 2 + backward, make
+        elif backward:
+            yield f"{name} backward {str(dtype)[6:]} {shape}", 3, lambda s=shape, d=dtype, n=name: pulled(s, d, n)
+        else:
+            yield f"{name} {str(dtype)[6:]} {shape}", 2, lambda s=shape, d=dtype, n=name: softmax(s, d, n)
+
+
 WINDOWS = [
     ((256, 64, 112, 112), "max_pool2d", {"kernel_size": 3, "stride": 2, "padding": 1}),
     ((256, 64, 112, 112), "max_pool2d", {"kernel_size": 2}),
@@ -109,9 +143,9 @@ def unary(shape, dtype, ours, theirs, rest, **others):
     return sides | {name: lambda f=f: f(x) for name, f in others.items()}, lambda: ours(few, *rest)
 
 
-def softmax(shape, dtype):
-    others = {"liger": liger.liger_softmax} if liger else {}
-    return unary(shape, dtype, wf.torch.softmax, F.softmax, (-1,), **others)
+def softmax(shape, dtype, name="softmax"):
+    others = {"liger": liger.liger_softmax} if liger and name == "softmax" else {}
+    return unary(shape, dtype, getattr(wf.torch, name), getattr(F, name), (-1,), **others)
 
 
 def norms(name, width, dtype):
@@ -154,7 +188,7 @@ def pulled(shape, dtype, name):
 
     ours, theirs = getattr(wf.torch, name), getattr(F, name)
     sides = {"warpfold": gradients(ours, x, gradient), "torch": gradients(theirs, x, gradient)}
-    if liger:
+    if liger and name == "softmax":
         sides["liger"] = gradients(lambda x, _: liger.liger_softmax(x), x, gradient)
     return sides, lambda: gradients(ours, x[:64].cpu(), gradient[:64].cpu())()
 
@@ -200,8 +234,8 @@ def cosine(shape, dtype):
     return sides, lambda: wf.torch.cosine_similarity(x[:64].cpu(), y[:64].cpu())
 
 
-def cross_entropy(shape):
-    x = random(shape, torch.bfloat16)
+def cross_entropy(shape, dtype):
+    x = random(shape, dtype)
     target = torch.randint(0, shape[1], shape[:1], device="cuda")
 
     def gradients(f, x, target):
@@ -219,20 +253,43 @@ def cross_entropy(shape):
 
 
 def time(sides, samples):
-    """Microseconds of each sample of each side. The first round does not count."""
-    found = {name: [] for name in sides}
+    """Microseconds of each sample of each side, of the GPU and of the host. The first round does not count."""
+    found, host = ({name: [] for name in sides} for _ in "gh")
     for round in range(samples + 2):
         for name, call in sides.items():
             start, end = (torch.cuda.Event(enable_timing=True) for _ in "se")
-            # About half a millisecond.
-            torch.cuda._sleep(1_000_000)
+            # Some milliseconds: longer than the host is busy with the slowest call.
+            torch.cuda._sleep(8_000_000)
             start.record()
+            begin = clock.perf_counter()
             call()
+            busy = clock.perf_counter() - begin
             end.record()
             end.synchronize()
             if round > 1:
                 found[name].append(start.elapsed_time(end) * 1e3)
-    return found
+                host[name].append(busy * 1e6)
+    return found, host
+
+
+def summary(record):
+    """The shares of a copy's speed of kinds of cases, and how many are behind PyTorch."""
+    kinds = {"forward": [], "backward": [], "cross_entropy": []}
+    for case in record["cases"]:
+        median = {side: statistics.median(us) for side, us in case["us"].items()}
+        host = {side: statistics.median(us) for side, us in case["host"].items()}
+        ours, copy = median.pop("warpfold"), median.pop("copy")
+        kind = "cross_entropy" if "cross" in case["case"] else "backward" if "backward" in case["case"] else "forward"
+        kinds[kind].append((copy / ours, ours / min(median.values()), host["warpfold"] / host["torch"]))
+    for kind, all in kinds.items():
+        if all:
+            shares, behind, host = (sorted(of) for of in zip(*all))
+            print(
+                f"{kind}, {len(all)} cases: of a copy's speed worst {shares[0]:.0%}, 5th percentile "
+                f"{shares[len(all) // 20]:.0%}, median {statistics.median(shares):.0%}; behind the best peer by more than "
+                f"5 % in {sum(times > 1.05 for times in behind)}, at most {behind[-1]:.2f} times; the host is busy "
+                f"{statistics.median(host):.2f} times as long as with PyTorch's"
+            )
 
 
 def main():
@@ -242,9 +299,13 @@ def main():
     about = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "revision": revision}
     record = {**about, "warpfold": wf.__version__, "cases": []}
     print(", ".join(f"{key} {value}" for key, value in about.items()))
-    for name, passes, make in cases():
+    end = clock.monotonic() + args.seconds
+    for name, passes, make in cases() if args.random is None else random_cases(args.random, args.cases):
         if not all(word in name for word in args.filter.split()):
             continue
+        if clock.monotonic() > end:
+            print("no other case is begun: its time is over")
+            break
         sides, few = make()
         same = torch.equal(sides["warpfold"]()[:64].cpu().view(torch.int8), few().view(torch.int8))
         failed += not same
@@ -260,22 +321,24 @@ def main():
                 # It refuses rows of more than 65 536 elements.
                 print(f"{name}: {error}")
                 del sides["liger"]
-        if args.compile:
+        if len(record["cases"]) < args.compile:
             torch._dynamo.reset()
             sides["compiled"] = torch.compile(sides["torch"])
-        found = time(sides, args.samples)
+        found, host = time(sides, args.samples)
+        busy = "  ".join(f"{side} {statistics.median(host[side]):.0f}" for side in ("warpfold", "torch"))
         median = {side: statistics.median(samples) for side, samples in found.items()}
         ours, copy = median.pop("warpfold"), median.pop("copy")
         peers = "  ".join(f"{side} {us:.0f} ({us / ours:.2f})" for side, us in median.items())
-        print(f"{name}: warpfold {ours:.0f} us  copy {copy:.0f} ({copy / ours:.2f})  {peers}")
+        print(f"{name}: warpfold {ours:.0f} us  copy {copy:.0f} ({copy / ours:.2f})  {peers}  host {busy}")
         if not same:
             print("  OTHER BITS")
-        record["cases"].append({"case": name, "us": found, "same": same})
+        record["cases"].append({"case": name, "us": found, "host": host, "same": same})
         if args.json:
             with open(args.json, "w") as file:
                 json.dump(record, file)
         del sides, block, to
         torch.cuda.empty_cache()
+    summary(record)
     print(f"{len(record['cases'])} cases, {failed} with other bits")
     return 1 if failed else 0
 

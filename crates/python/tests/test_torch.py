@@ -123,6 +123,44 @@ def test_gradients_and_second_derivatives(call):
     assert torch.autograd.gradgradcheck(of, inputs)
 
 
+@pytest.mark.parametrize("call", CALLS)
+def test_what_is_not_traced_has_the_bits_of_the_operators_without_them(call, monkeypatch):
+    """PyTorch's way to an operator that is written in Python takes the host longer than the rest of a call."""
+    from warpfold.torch import _ops
+
+    name, tensors, options = CALLS[call]
+    calls = []
+    called = torch._library.custom_ops.CustomOpDef.__call__
+    noting = lambda op, *arguments, **named: calls.append(op._name) or called(op, *arguments, **named)
+    monkeypatch.setattr(torch._library.custom_ops.CustomOpDef, "__call__", noting)
+
+    def results(grad):
+        given = [x if grad or not isinstance(x, torch.Tensor) else x.detach() for x in tensors(torch.float32)]
+        found = getattr(wf.torch, name)(*given, **options)
+        if not grad:
+            return [found]
+        of = torch.autograd.grad(found, gradients_of(given), torch.ones_like(found), create_graph=True)
+        assert all(x.grad_fn is not None for x in (found, *of))
+        return [x.detach() for x in (found, *of)]
+
+    short = results(True), results(False)
+    assert not calls
+    monkeypatch.setattr(_ops, "_are_plain", lambda *tensors: False)
+    for some, others in zip(short, (results(True), results(False))):
+        for x, y in zip(some, others):
+            assert bits(x) == bits(y)
+    assert calls
+
+
+def test_tangents_are_not_lost():
+    """Operators have no rule for dual numbers, and say so."""
+    with torch.autograd.forward_ad.dual_level():
+        x = torch.autograd.forward_ad.make_dual(torch.ones(3), torch.ones(3))
+        with pytest.raises(NotImplementedError, match="backward"):
+            wf.torch.softmax(x, 0)
+        assert wf.torch.softmax(torch.ones(4), 0).tolist() == [0.25] * 4
+
+
 OPERATORS = {
     "softmax": lambda: (make(3, 5), 1),
     "log_softmax": lambda: (make(3, 5).T, -1),

@@ -81,9 +81,9 @@ pub fn softmax_gradient<F: Float>(y: F, gradient: F, dot: F) -> F {
     y.mul(gradient.sub(dot))
 }
 
-/// The gradient of an element before the logarithm of softmax: `y` is that logarithm, `gradient` its gradient, and
-/// `total` the sum of the row's gradients.
+/// The gradient of an element before the logarithm of softmax: `probability` is the exponential of that logarithm,
+/// `gradient` the logarithm's gradient, and `total` the sum of the row's gradients.
 #[inline(always)]
-pub fn log_softmax_gradient<F: Float>(y: F, gradient: F, total: F) -> F {
-    gradient.sub(y.full_exp().mul(total))
+pub fn log_softmax_gradient<F: Float>(probability: F, gradient: F, total: F) -> F {
+    gradient.sub(probability.mul(total))
 }

@@ -300,7 +300,7 @@ impl<F: RowFloat> RowOp<F> for Backward<F> {
                     }
                     true => {
                         for ((y, gradient), out) in each {
-                            *out = log_softmax_gradient(*y, *gradient, sum).mul(scale);
+                            *out = log_softmax_gradient(y.full_exp(), *gradient, sum).mul(scale);
                         }
                     }
                 },

@@ -21,6 +21,7 @@ mod rowwise;
 mod segments;
 mod sort;
 mod split;
+mod steps;
 mod transposed;
 
 use warpfold::cuda::{self, ArrayView, Buffer, Stream};

@@ -78,13 +78,16 @@ impl Placed {
             }
             step *= axis.len.max(1);
         }
+        // The array ends with its last element, whatever gaps there are.
+        let spans = case.axes.iter().zip(&strides).map(|(axis, stride)| (axis.len.max(1) - 1) * stride.unsigned_abs());
+        let reach = spans.sum::<usize>() + 1;
         let specials = if case.options.specials { Specials::All } else { Specials::None };
         let mut turned: Vec<usize> = (0..rank).map(|i| (i + case.turn) % rank.max(1)).collect();
         if case.turn >= BACKWARDS {
             turned.reverse();
         }
         Self {
-            bytes: elements(case.dtype, case.offset + step, case.seed, specials),
+            bytes: elements(case.dtype, case.offset + reach, case.seed, specials),
             shape: turned.iter().map(|&i| case.axes[i].len).collect(),
             strides: turned.iter().map(|&i| strides[i] * size as isize).collect(),
             first: first * size,

@@ -9,6 +9,7 @@ use super::op::{Held, RowOp};
 use super::spread::{At, Packs, Place};
 use crate::node::Node;
 use crate::source::{Bits, Source};
+use warpfold_core::ops::Exponential;
 use warpfold_core::rows::{log_softmax_gradient, softmax_gradient};
 use warpfold_core::{Accumulate, Element, Float, Real};
 use warpfold_simt::{Pod, Simt};
@@ -84,7 +85,27 @@ where
 
     #[inline(always)]
     fn map<S: Simt>(&self, s: &S, [y, gradients]: Self::Kept, sum: Self::Stat, _at: At) -> [u32; 4] {
-        let (y, mut each) = (numbers::<S, X>(s, y), numbers::<S, X>(s, gradients));
+        let (mut y, mut each) = (numbers::<S, X>(s, y), numbers::<S, X>(s, gradients));
+        if LOG {
+            // Ordinary exponentials have the same bits for less.
+            let mut ordinary = true;
+            let mut i = 0;
+            while i < X::Bits::PER as usize {
+                ordinary &= y[i].is_ordinary();
+                i += 1;
+            }
+            y = if s.branch(ordinary) {
+                y.map(
+                    #[inline(always)]
+                    |y| y.ordinary_exp(),
+                )
+            } else {
+                y.map(
+                    #[inline(always)]
+                    |y| y.full_exp(),
+                )
+            };
+        }
         let mut i = 0;
         while i < X::Bits::PER as usize {
             let of = if LOG { log_softmax_gradient(y[i], each[i], sum) } else { softmax_gradient(y[i], each[i], sum) };

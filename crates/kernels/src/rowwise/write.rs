@@ -1,10 +1,9 @@
 //! A warp's packs to memory: rows begin at any address.
 //!
 //! Idea: whole lines of 16 bytes are written at multiples of 16. Where packs do not begin with lines, a lane gets the
-//! end of the pack before its own from the lane before it. What a row has of a line that it shares with others is
-//! written by elements.
+//! end of the pack before its own from the lane before it. Of a line that a row shares with others, what it has is
+//! written in at most three pieces of 8, 4 and 2 bytes.
 
-use super::level::pick;
 use super::spread::{Place, Spread};
 use crate::address::array;
 use crate::reduce::shape::piece::joined;
@@ -33,17 +32,24 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
         }
         return;
     }
-    if s.branch(!whole) {
-        edges::<S, B, N>(s, spread, &w, &place);
-    }
-    let shift = |place: &Place| place.output as u32 & 15;
     if s.branch(!aligned) {
         let own = spread.own(lane);
         let (before, is_last) = (spread.lane(lane, own.wrapping_sub(1)), own + 1 == spread.lanes());
         let mut k = N;
         while k > 0 {
             k -= 1;
-            let shift = shift(&place(k as u32));
+            let here = place(k as u32);
+            let shift = here.output as u32 & 15;
+            let mut ends = spread.step(k as u32) + 1 == spread.steps();
+            if k + 1 < N {
+                // Another row may follow.
+                ends |= place(k as u32 + 1).output != here.output;
+            }
+            if s.branch(is_last && shift != 0 && ends) {
+                // The end of the last pack lies in a line that no lane has.
+                let next = spread.pack(k as u32, lane) + 1;
+                line::<S, B>(s, &here, next, joined::<B>(w[k], [0; 4], 16 - shift), shift);
+            }
             let ahead = if k > 0 { w[k - 1] } else { [0; 4] };
             let leads: [u32; 4] = warpfold_simt::array::from_fn(
                 #[inline(always)]
@@ -60,39 +66,56 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
     }
     let mut k = 0;
     while k < N {
-        let (place, line) = (place(k as u32), spread.pack(k as u32, lane));
-        let shift = shift(&place);
-        // Bytes of the row before the line.
-        let first = 16 * line as i32 - shift as i32;
-        let before = (place.before * B::SIZE) as i32;
-        if s.branch(first >= before && first as u32 + 16 <= place.valid * B::SIZE) {
-            s.store_stream(array((place.output & !15) + 16 * line as u64), 0, Pack(w[k]));
-        }
+        line::<S, B>(s, &place(k as u32), spread.pack(k as u32, lane), w[k], 16);
         k += 1;
     }
 }
 
-/// Writes the elements of lines of which a row has a part.
+/// Writes what a row has of the first `most` bytes of its line number `line`.
 #[inline(always)]
-fn edges<S: Simt, B: Bits, const N: usize>(s: &S, spread: Spread<N>, w: &[[u32; 4]; N], place: impl Fn(u32) -> Place) {
-    let (lane, steps, mut k) = (s.lane(), s.opaque(N as u32), 0);
-    while s.again(k < steps) {
-        let place = place(k);
-        let from = spread.pack(k, lane) * B::PER;
-        // Elements up to the first whole line, and up to the end of the last.
-        let begin = (place.output as u32).wrapping_add(place.before * B::SIZE);
-        let head = place.before + ((16 - (begin & 15)) % 16 / B::SIZE).min(place.valid - place.before);
-        let body = head + (place.valid - head) / B::PER * B::PER;
-        if s.branch(from < head || (from + B::PER > body && from < place.valid)) {
-            let (own, output, mut i) = (pick(*w, k), array::<B>(place.output), 0);
+fn line<S: Simt, B: Bits>(s: &S, place: &Place, line: u32, w: [u32; 4], most: u32) {
+    let shift = place.output as u32 & 15;
+    // Bytes of the place before the line, and of the row in it: from one byte of it to another.
+    let first = 16 * line as i32 - shift as i32;
+    let from = ((place.before * B::SIZE) as i32 - first).max(0) as u32;
+    let to = ((place.valid * B::SIZE) as i32 - first).min(most as i32);
+    let at = array::<u8>((place.output & !15) + 16 * line as u64);
+    if s.branch(from == 0 && to == 16) {
+        s.store_stream(at.cast(), 0, Pack(w));
+    } else if s.branch((from as i32) < to) {
+        let to = to as u32;
+        if s.branch(from > 0 && to < 16) {
+            let mut i = 0;
             while i < B::PER {
-                let at = from + i;
-                if s.branch((at >= place.before && at < head) || (at >= body && at < place.valid)) {
-                    s.store(output, at as usize, B::nth(&own, i as usize));
+                if s.branch(i * B::SIZE >= from && i * B::SIZE < to) {
+                    s.store(at.cast::<B>(), i as usize, B::nth(&w, i as usize));
                 }
                 i += 1;
             }
+            return;
         }
-        k += 1;
+        // The end of a line begins with its smallest piece, the begin of one ends with it.
+        let is_begin = from == 0;
+        let bytes = if is_begin { to } else { 16 - from };
+        let of = |piece: u32| if is_begin { to & !(2 * piece - 1) } else { from + (bytes & (piece - 1)) };
+        // By masks: the compiler would make an indexed array of a choice between words.
+        let word = |at: u32| {
+            let bit = |bit: u32| ((at >> bit) & 1).wrapping_neg();
+            let two = |first: usize| (w[first + 1] & bit(2)) | (w[first] & !bit(2));
+            (two(2) & bit(3)) | (two(0) & !bit(3))
+        };
+        if B::SIZE <= 2 && s.branch(bytes & 2 != 0) {
+            let half = of(2);
+            s.store(at.cast::<u16>(), half as usize / 2, (word(half) >> (8 * (half & 2))) as u16);
+        }
+        if B::SIZE <= 4 && s.branch(bytes & 4 != 0) {
+            let quarter = of(4);
+            s.store(at.cast::<u32>(), quarter as usize / 4, word(quarter));
+        }
+        if s.branch(bytes & 8 != 0) {
+            let half = of(8);
+            let both = (word(half + 4) as u64) << 32 | word(half) as u64;
+            s.store(at.cast::<u64>(), half as usize / 8, both);
+        }
     }
 }

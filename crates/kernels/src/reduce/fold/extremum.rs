@@ -21,14 +21,14 @@ pub struct Keys<B, K> {
     /// A magnitude beyond this is NaN.
     pub(super) infinity: K,
     /// The canonical NaN.
-    quiet: u64,
+    pub(super) quiet: u64,
     /// The key of a NaN.
     pub(super) nan: K,
     /// Whether the least is looked for.
     pub(super) least: bool,
     /// Whether -0.0 equals +0.0.
     pub(super) same_zeros: bool,
-    kind: PhantomData<B>,
+    pub(super) kind: PhantomData<B>,
 }
 
 impl<B: Bits, K: Key> Keys<B, K> {
@@ -110,8 +110,13 @@ impl<B: Bits, K: Key> Keys<B, K> {
         let integer = (K::MIN.long() ^ self.flip.long()) as u64;
         let bits = if is_float { infinity } else { integer };
         let bits = if magnitude { 0 } else { bits };
-        let skips = is_float && self.nan != K::cut(i64::MAX >> (64 - 8 * B::SIZE));
-        (!skips).then_some(B::from_bits(bits as u128))
+        (!self.skips()).then_some(B::from_bits(bits as u128))
+    }
+
+    /// Whether these are floats, and NaN is less than any number.
+    #[inline(always)]
+    pub fn skips(&self) -> bool {
+        self.float != K::cut(0) && self.nan != K::cut(i64::MAX >> (64 - 8 * B::SIZE))
     }
 
     /// The key of a NaN.

@@ -1,8 +1,10 @@
 //! The greatest key of many elements at once, for less than a key for each: bytes and integers are compared as they
-//! lie, f32 as numbers, and other floats as integers. Where one of them is NaN, keys are compared one by one.
+//! lie, f32 as numbers, and other floats as integers. Where one of them is NaN, keys are compared one by one; those of
+//! 16-bit floats two by two, as in columns.
 
 use crate::reduce::fold::extremum::Keys;
 use crate::reduce::fold::key::Key;
+use crate::reduce::fold::packed::{Words, most, top};
 use crate::source::Bits;
 use warpfold_simt::Simt;
 
@@ -26,21 +28,26 @@ impl<B: Bits, K: Key> Keys<B, K> {
             // Of few elements all may well be negative.
             8 if N > 2 => self.wide(s, packs),
             4 => self.numbers(s, packs),
+            // There are NaNs where they are skipped.
+            2 if s.branch(self.skips()) => self.two_by_two(s, packs),
             _ => self.floats(s, packs),
         }
     }
 
-    /// Of f32, as numbers: one instruction for each, and another for two, which tells whether one of them is NaN.
+    /// Of f32, as numbers: one instruction for each, which leaves out NaNs, and if they are not to be left out another
+    /// for two, which tells whether one of them is NaN.
     #[inline(always)]
     fn numbers<S: Simt, const N: usize>(&self, s: &S, packs: &[[u32; 4]; N]) -> K {
         let x = |k: usize| f32::from_bits(self.top(packs, k).long() as u32);
-        let (mut nan, mut k) = (false, 0);
-        while k < 4 * N {
-            nan |= x(k).partial_cmp(&x(k + 1)).is_none();
-            k += 2;
-        }
-        if s.branch(nan) {
-            return self.one_by_one(packs);
+        if !s.branch(self.skips()) {
+            let (mut nan, mut k) = (false, 0);
+            while k < 4 * N {
+                nan |= x(k).partial_cmp(&x(k + 1)).is_none();
+                k += 2;
+            }
+            if s.branch(nan) {
+                return self.one_by_one(packs);
+            }
         }
         let (mut best, mut k) = (x(0), 1);
         if s.branch(self.least) {
@@ -54,7 +61,8 @@ impl<B: Bits, K: Key> Keys<B, K> {
                 k += 1;
             }
         }
-        self.key_of(K::cut(best.to_bits() as i32 as i64))
+        // All of them are.
+        if best.is_nan() { self.nan } else { self.key_of(K::cut(best.to_bits() as i32 as i64)) }
     }
 
     /// Of f64, as signed integers, of which that of the greatest is the greatest unless all are negative; all signs are
@@ -94,6 +102,32 @@ impl<B: Bits, K: Key> Keys<B, K> {
             k += 1;
         }
         best
+    }
+
+    /// The same; of 16-bit floats two at once.
+    #[inline(always)]
+    fn two_by_two<S: Simt, const N: usize>(&self, s: &S, packs: &[[u32; 4]; N]) -> K {
+        if B::SIZE != 2 {
+            self.one_by_one(packs)
+        } else if s.branch(self.same_zeros) {
+            self.by_words::<S, N, true>(s, packs)
+        } else {
+            self.by_words::<S, N, false>(s, packs)
+        }
+    }
+
+    #[inline(always)]
+    fn by_words<S: Simt, const N: usize, const ZEROS: bool>(&self, s: &S, packs: &[[u32; 4]; N]) -> K {
+        // What words need is made here, again and again: registers are for those that are no NaN.
+        let here = |x: K| K::cut(s.opaque(x.long() as u32) as i32 as i64);
+        let (keep, flip, infinity, nan) = (here(self.keep), here(self.flip), here(self.infinity), here(self.nan));
+        let words = Words::<B, ZEROS>::of(&Self { keep, flip, infinity, nan, ..*self });
+        let (mut both, mut k) = ([0; 4], 0);
+        while k < 4 * N {
+            both = most::<B>(both, words.keys(s, packs[k / 4][k % 4]));
+            k += 1;
+        }
+        K::cut(words.key(top::<B>(both[0].max(both[1]))) as i64)
     }
 
     /// The key of what is kept of a float's bits, which is no NaN.
@@ -150,25 +184,28 @@ impl<B: Bits, K: Key> Keys<B, K> {
     }
 
     /// Of floats, as they are: the greatest is the greatest as a signed integer, unless all are negative; then it is
-    /// the least as an unsigned one. Likewise for the least. The two ends also tell whether there is a NaN.
+    /// the least as an unsigned one. Likewise for the least. The two ends also tell whether there is a NaN; where NaNs
+    /// of 16 bits are skipped, there are some.
     #[inline(always)]
     fn floats<S: Simt, const N: usize>(&self, s: &S, packs: &[[u32; 4]; N]) -> K {
-        let x = self.top(packs, 0);
-        let (mut most, mut lower, mut upper) = (x, x, x);
-        let mut k = 1;
-        while k < N * B::PER as usize {
-            let x = self.top(packs, k);
-            (most, lower, upper) = (most.max(x), lower.lower(x), upper.upper(x));
-            k += 1;
+        if B::SIZE != 2 || !s.branch(self.skips()) {
+            let x = self.top(packs, 0);
+            let (mut most, mut lower, mut upper) = (x, x, x);
+            let mut k = 1;
+            while k < N * B::PER as usize {
+                let x = self.top(packs, k);
+                (most, lower, upper) = (most.max(x), lower.lower(x), upper.upper(x));
+                k += 1;
+            }
+            let (most, lower, upper) = (Self::down(most), Self::down(lower), Self::down(upper));
+            let zero = K::cut(0);
+            let beyond = K::cut(upper.long() & (i64::MAX >> (64 - 8 * B::SIZE)));
+            if !s.branch(most > self.infinity || (upper < zero && beyond > self.infinity)) {
+                let greatest = if most >= zero { most } else { lower };
+                let least = if upper < zero { upper } else { lower };
+                return self.key_of(if self.least { least } else { greatest });
+            }
         }
-        let (most, lower, upper) = (Self::down(most), Self::down(lower), Self::down(upper));
-        let zero = K::cut(0);
-        let beyond = K::cut(upper.long() & (i64::MAX >> (64 - 8 * B::SIZE)));
-        if s.branch(most > self.infinity || (upper < zero && beyond > self.infinity)) {
-            return self.one_by_one(packs);
-        }
-        let greatest = if most >= zero { most } else { lower };
-        let least = if upper < zero { upper } else { lower };
-        self.key_of(if self.least { least } else { greatest })
+        self.two_by_two(s, packs)
     }
 }

@@ -5,6 +5,7 @@
 //! first of the greatest keys.
 
 use crate::reduce::fold::extremum::{Extremum, Keys, MinMax};
+use crate::reduce::fold::key::Key;
 use crate::reduce::fold::{Arg, Count, Heap, Integer};
 use crate::source::Bits;
 use core::marker::PhantomData;
@@ -43,7 +44,7 @@ fn signs<S: Simt>(s: &S, word: u32) -> u32 {
 
 /// Keys of a word's elements as unsigned numbers of their width. `ZEROS` if -0.0 equals +0.0.
 #[derive(Clone, Copy)]
-struct Words<B, const ZEROS: bool> {
+pub(super) struct Words<B, const ZEROS: bool> {
     /// Bits of a float that count.
     keep: u32,
     /// A float's magnitude; none of an integer.
@@ -63,21 +64,21 @@ struct Words<B, const ZEROS: bool> {
 }
 
 impl<B: Bits, const ZEROS: bool> Words<B, ZEROS> {
-    const SIGN: u32 = 1 << (8 * B::SIZE - 1);
+    const SIGN: u32 = (1u64 << (8 * B::SIZE - 1)) as u32;
 
     #[inline(always)]
-    fn of(keys: &Keys<B, i32>) -> Self {
-        let is_float = B::SIZE == 2 && keys.float != 0;
+    pub(super) fn of<K: Key>(keys: &Keys<B, K>) -> Self {
+        let is_float = B::SIZE == 2 && keys.float != K::cut(0);
         let magnitude = every::<B>(if is_float { 0x7fff } else { 0 });
         let raise = if is_float && ZEROS { 0x8000 } else { 0 };
         Self {
-            keep: every::<B>(keys.keep as u32),
+            keep: every::<B>(keys.keep.long() as u32),
             magnitude,
-            turn: if keys.keep == -1 { magnitude } else { 0 },
+            turn: if keys.keep == K::cut(-1) { magnitude } else { 0 },
             raise: every::<B>(raise),
-            flip: every::<B>(keys.flip as u32 ^ raise ^ Self::SIGN),
-            beyond: if is_float { every::<B>(0x7fff - keys.infinity as u32) } else { 0 },
-            nan: every::<B>(keys.nan as u32 ^ Self::SIGN),
+            flip: every::<B>(keys.flip.long() as u32 ^ raise ^ Self::SIGN),
+            beyond: if is_float { every::<B>(0x7fff - keys.infinity.long() as u32) } else { 0 },
+            nan: every::<B>(keys.nan.long() as u32 ^ Self::SIGN),
             least: keys.least,
             kind: PhantomData,
         }
@@ -85,7 +86,7 @@ impl<B: Bits, const ZEROS: bool> Words<B, ZEROS> {
 
     /// The keys of a word's elements.
     #[inline(always)]
-    fn keys<S: Simt>(&self, s: &S, word: u32) -> u32 {
+    pub(super) fn keys<S: Simt>(&self, s: &S, word: u32) -> u32 {
         if B::SIZE == 1 {
             return word ^ self.flip;
         }
@@ -104,7 +105,7 @@ impl<B: Bits, const ZEROS: bool> Words<B, ZEROS> {
 
     /// The key of [`Keys`] that one of these is.
     #[inline(always)]
-    fn key(&self, key: u32) -> i32 {
+    pub(super) fn key(&self, key: u32) -> i32 {
         let spare = 32 - 8 * B::SIZE;
         let signed = |bits: u32| ((bits << spare) as i32) >> spare;
         if B::SIZE == 2 && ZEROS && self.raise != 0 {
@@ -119,7 +120,7 @@ impl<B: Bits, const ZEROS: bool> Words<B, ZEROS> {
 
 /// The greatest of keys and of what a row has, column by column. What lies below a key decides nothing.
 #[inline(always)]
-fn most<B: Bits>(columns: [u32; 4], keys: u32) -> [u32; 4] {
+pub(super) fn most<B: Bits>(columns: [u32; 4], keys: u32) -> [u32; 4] {
     let (width, per) = (8 * B::SIZE as usize, 4 / B::SIZE as usize);
     warpfold_simt::array::from_fn(
         #[inline(always)]
@@ -129,7 +130,7 @@ fn most<B: Bits>(columns: [u32; 4], keys: u32) -> [u32; 4] {
 
 /// The key on top of a word.
 #[inline(always)]
-fn top<B: Bits>(word: u32) -> u32 {
+pub(super) fn top<B: Bits>(word: u32) -> u32 {
     word >> (32 - 8 * B::SIZE)
 }
 

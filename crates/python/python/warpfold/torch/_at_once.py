@@ -5,31 +5,15 @@ gradient is computed once more, with the bits that it has otherwise. Neither wai
 """
 
 import torch
-from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from . import _composed, _loss_ops
-from ._ops import _transformed
-
-
-_is_batched = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda x: False)
-
-
-def _is_plain(x):
-    """Whether a tensor is neither traced nor transformed."""
-    return (
-        type(x) in (torch.Tensor, torch.nn.Parameter)
-        and not torch.compiler.is_compiling()
-        and not torch.jit.is_tracing()
-        and not _transformed()
-        and not _is_batched(x)
-        and _get_current_dispatch_mode() is None
-    )
+from ._ops import _are_plain
 
 
 def applies(logits, axis):
     """Whether a gradient will be wanted, of a tensor on a GPU whose classes lie side by side."""
     wanted = logits.is_cuda and logits.requires_grad and torch.is_grad_enabled()
-    return wanted and all(n == 1 for n in logits.shape[axis + 1 :]) and _is_plain(logits)
+    return wanted and all(n == 1 for n in logits.shape[axis + 1 :]) and _are_plain(logits)
 
 
 class AtOnce(torch.autograd.Function):
@@ -48,9 +32,9 @@ class AtOnce(torch.autograd.Function):
         axis, ignore_index, reduction = ctx.options
         # Whoever has the gradient may write to it. So it is given away once.
         there, ctx.there = ctx.there, None
-        if there is None or torch.is_grad_enabled() or not _is_plain(of_loss):
+        if there is None or torch.is_grad_enabled() or not _are_plain(of_loss):
             options = axis, ignore_index, 0.0, reduction
             found = _loss_ops.cross_entropy_backward(of_loss, None, logits, target, weight, *options)
         else:
-            found = _composed.cross_entropy_again(of_loss, *there, logits, target, weight, *ctx.options)
+            found = _composed.cross_entropy_again(of_loss, *there, logits, target, weight, axis, ignore_index)
         return found, *[None] * 5

@@ -39,7 +39,7 @@ def _sqrt(x):
 
 def _rounded(x, dtype):
     """Elements of a dtype, with the CPU's NaN."""
-    return torch.where(x.isnan(), torch.nan, x.to(dtype))
+    return torch.nan_to_num(x.to(dtype), torch.nan, torch.inf, -torch.inf)
 
 
 def _sum(x, axes, keepdims=False):
@@ -122,20 +122,22 @@ def _scale(of_loss, logits, target, ignore_index, weight, reduction):
 
 
 def cross_entropy_at_once(logits, target, weight, axis, ignore_index, reduction):
-    """The loss, the gradient of the logits if that of the loss is 1, and with which gradient of rows it was computed."""
+    """The loss, the gradient of the logits if that of the loss is 1, with which gradient of rows it was computed, and what
+    a mean divides by."""
     logits, target, weight = (x if x is None else x.detach() for x in (logits, target.long(), weight))
-    scale = logits.new_ones((), dtype=real(logits))
-    divisor = _divisor(target, ignore_index, weight, scale.dtype) if reduction == "mean" else None
-    scale = scale if divisor is None else scale / divisor
+    dtype = real(logits)
+    divisor = _divisor(target, ignore_index, weight, dtype) if reduction == "mean" else None
+    scale = logits.new_ones((), dtype=dtype) if divisor is None else divisor.reciprocal()
     losses, gradient = _native.cross_entropy_rows(logits, target, axis, ignore_index, weight, scale, None)
     loss = _native.sum(losses)
-    return _rounded(loss if divisor is None else loss / divisor, logits.dtype), gradient, scale
+    return _rounded(loss if divisor is None else loss / divisor, logits.dtype), gradient, scale, divisor
 
 
-def cross_entropy_again(of_loss, gradient, used, logits, target, weight, axis, ignore_index, reduction):
+def cross_entropy_again(of_loss, gradient, used, divisor, logits, target, weight, axis, ignore_index):
     """That gradient, computed anew if the gradient of the loss is another one."""
     of_loss, logits, target, weight = (x if x is None else x.detach() for x in (of_loss, logits, target.long(), weight))
-    scale = _scale(of_loss, logits, target, ignore_index, weight, reduction)
+    scale = of_loss.to(real(logits))
+    scale = scale if divisor is None else scale / divisor
     _native.cross_entropy_again(logits, target, axis, ignore_index, weight, scale, used, gradient)
     return gradient
 

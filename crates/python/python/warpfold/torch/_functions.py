@@ -11,7 +11,7 @@ def _checked(name, *tensors, floats=True):
     for x in tensors:
         if not isinstance(x, torch.Tensor):
             raise TypeError(f"warpfold.torch.{name} takes tensors, not {type(x).__name__}")
-        if x.device.type not in ("cpu", "meta", "cuda"):
+        if not (x.is_cuda or x.is_cpu or x.is_meta):
             raise TypeError(
                 f"warpfold.torch.{name}: the tensor is on {x.device}, where this operation is not computed yet: move it to "
                 f"the host first (x.cpu()), or call torch.nn.functional.{name}"
@@ -54,7 +54,7 @@ def _softmax(name, op, input, dim, dtype):
     input = input if dtype is None or not isinstance(input, torch.Tensor) else input.to(dtype)
     _checked(name, input)
     x, dim = _axis(input, dim)
-    return op(x, dim).view(input.shape)
+    return op(x, dim) if x is input else op(x, dim).view(())
 
 
 def _given(*tensors):

@@ -1,11 +1,15 @@
 """Warpfold's operations as operators of PyTorch, `torch.ops.warpfold`: with shapes for tracing, and with gradients.
 
 An operator's gradient is an operator, too. The gradient of that, a second derivative, is PyTorch's own arithmetic.
+Where nothing is traced or transformed, what an operator computes is called as it is: PyTorch's way to an operator that is
+written in Python takes the host several times as long as the rest of a call.
 """
 
 import functools
 
 import torch
+from torch.autograd import forward_ad
+from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from .. import _native
 from . import _composed
@@ -17,28 +21,66 @@ DEVICES = ("cpu", "cuda")
 _transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 
 
-class _Operator:
-    """An operator, and, within `torch.func`, a function of the same definition and gradient."""
+_is_batched = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda x: False)
+_KINDS = torch.Tensor, torch.nn.Parameter
 
-    def __init__(self, op):
-        self.op, self.function, self.batched = op, None, None
+
+def _are_plain(*tensors):
+    """Whether tensors, on one device, are neither traced nor transformed."""
+    if torch.compiler.is_compiling() or torch.jit.is_tracing() or _transformed():
+        return False
+    # Dual numbers are plain tensors, too.
+    if _get_current_dispatch_mode() is not None or forward_ad._current_level >= 0:
+        return False
+    first = tensors[0]
+    for x in tensors:
+        if type(x) not in _KINDS or x.is_neg() or x._is_zerotensor() or _is_batched(x):
+            return False
+        if x is not first and x.device != first.device:
+            return False
+    return first.is_cuda or first.is_cpu
+
+
+class _Operator:
+    """An operator of what `compute` computes, and functions of the same definition and gradient: one for `torch.func`,
+    and one for tensors that are neither traced nor transformed."""
+
+    def __init__(self, op, compute):
+        self.op, self.compute, self.function, self.plain, self.batched = op, compute, None, None, None
         self.register_vmap(_one_by_one)
 
     def __call__(self, *arguments):
+        tensors = [x for x in arguments if isinstance(x, torch.Tensor)]
+        if tensors and _are_plain(*tensors):
+            if not torch.is_grad_enabled() or not any([x.requires_grad for x in tensors]):
+                return self.compute(*arguments)
+            return (self.plain.apply if self.plain is not None else self.op)(*arguments)
+        if not torch.compiler.is_compiling() and forward_ad._current_level >= 0:
+            if any(forward_ad.unpack_dual(x).tangent is not None for x in tensors):
+                raise NotImplementedError(f"{self.op._name} has no forward-mode derivative: take its gradient backward")
         if self.function is not None and not torch.compiler.is_dynamo_compiling() and _transformed():
             return self.function.apply(*arguments)
         return self.op(*arguments)
 
     def register_autograd(self, pull, setup_context):
         self.op.register_autograd(pull, setup_context=setup_context)
-        members = {
-            "forward": lambda *arguments: self(*arguments),
-            "setup_context": setup_context,
-            "backward": pull,
-            "vmap": lambda *arguments: self.batched(*arguments),
-        }
-        members = {name: staticmethod(member) for name, member in members.items()}
-        self.function = type(self.op._name.replace("::", "_"), (torch.autograd.Function,), members)
+
+        def forward(ctx, *arguments):
+            output = self.compute(*arguments)
+            setup_context(ctx, arguments, output)
+            return output
+
+        def function(**members):
+            members = {name: staticmethod(member) for name, member in members.items()}
+            return type(self.op._name.replace("::", "_"), (torch.autograd.Function,), members)
+
+        self.plain = function(forward=forward, backward=pull)
+        self.function = function(
+            forward=lambda *arguments: self(*arguments),
+            setup_context=setup_context,
+            backward=pull,
+            vmap=lambda *arguments: self.batched(*arguments),
+        )
 
     def register_vmap(self, rule):
         """`rule` is given what to call: the operator, or the function."""
@@ -62,7 +104,7 @@ def _define(name, schema, compute, shape):
     """An operator: what it computes, and the shapes of its results."""
     op = torch.library.custom_op(f"warpfold::{name}", compute, mutates_args=(), device_types=DEVICES, schema=schema)
     op.register_fake(shape)
-    return _Operator(op)
+    return _Operator(op, compute)
 
 
 def _like(x):

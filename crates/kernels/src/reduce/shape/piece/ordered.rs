@@ -33,9 +33,10 @@ fn filled_up<S: Simt>(s: &S, w: [[u32; 4]; STEPS], bytes: u32) -> [[u32; 4]; STE
     )
 }
 
-/// Whether packs of tiles that a row ends in change hands: parts of several words cost more to meet.
+/// Whether packs of tiles that a row ends in change hands: parts of several words cost more to meet. Trees that count
+/// have no such tiles.
 const fn end_by_hands<F: Tree>() -> bool {
-    F::Node::WORDS > F::Bits::WORDS
+    F::Node::WORDS > F::Bits::WORDS && !F::COUNTS
 }
 
 /// Whether those of whole tiles do. Nodes of two words cost less to exchange than packs: on an H200, var f32
