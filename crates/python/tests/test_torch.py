@@ -152,6 +152,21 @@ def test_what_is_not_traced_has_the_bits_of_the_operators_without_them(call, mon
     assert calls
 
 
+def test_what_is_traced_before_dispatch_is_an_operator():
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    traced = make_fx(lambda x: wf.torch.softmax(x, 1), pre_dispatch=True)(torch.ones(2, 3))
+    x = make(2, 3, dtype=torch.float32, grad=False)
+    assert bits(traced(x)) == bits(wf.torch.softmax(x, 1))
+
+
+def test_a_row_of_a_table_is_a_copy():
+    table = make(4, 3, dtype=torch.float32, grad=False)
+    before = table.clone()
+    wf.torch.embedding(torch.tensor(1), table).zero_()
+    assert torch.equal(table, before)
+
+
 def test_tangents_are_not_lost():
     """Operators have no rule for dual numbers, and say so."""
     with torch.autograd.forward_ad.dual_level():

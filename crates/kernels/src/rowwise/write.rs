@@ -2,7 +2,7 @@
 //!
 //! Idea: whole lines of 16 bytes are written at multiples of 16. Where packs do not begin with lines, a lane gets the
 //! end of the pack before its own from the lane before it. Of a line that a row shares with others, what it has is
-//! written in at most three pieces of 8, 4 and 2 bytes.
+//! written in pieces of 8, 4, 2 and 1 bytes, at most one of each.
 
 use super::spread::{Place, Spread};
 use crate::address::array;
@@ -42,8 +42,9 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
             let shift = here.output as u32 & 15;
             let mut ends = spread.step(k as u32) + 1 == spread.steps();
             if k + 1 < N {
-                // Another row may follow.
-                ends |= place(k as u32 + 1).output != here.output;
+                // Another row may follow, which may be counted from where this one begins.
+                let next = place(k as u32 + 1);
+                ends |= next.output != here.output || next.before != here.before;
             }
             if s.branch(is_last && shift != 0 && ends) {
                 // The end of the last pack lies in a line that no lane has.
@@ -104,6 +105,10 @@ fn line<S: Simt, B: Bits>(s: &S, place: &Place, line: u32, w: [u32; 4], most: u3
             let two = |first: usize| (w[first + 1] & bit(2)) | (w[first] & !bit(2));
             (two(2) & bit(3)) | (two(0) & !bit(3))
         };
+        if B::SIZE == 1 && s.branch(bytes & 1 != 0) {
+            let own = of(1);
+            s.store(at.cast::<u8>(), own as usize, (word(own) >> (8 * (own & 3))) as u8);
+        }
         if B::SIZE <= 2 && s.branch(bytes & 2 != 0) {
             let half = of(2);
             s.store(at.cast::<u16>(), half as usize / 2, (word(half) >> (8 * (half & 2))) as u16);

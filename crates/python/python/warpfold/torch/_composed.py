@@ -17,7 +17,7 @@ def real(x):
 
 def _number(x, dtype):
     """The number of a dtype that is nearest to one."""
-    return torch.tensor(x, dtype=dtype).item()
+    return torch.tensor(x, dtype=dtype, device="cpu").item()
 
 
 def _over(x, divisor):

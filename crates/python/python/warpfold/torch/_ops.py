@@ -21,6 +21,8 @@ DEVICES = ("cpu", "cuda")
 _transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 
 
+# Modes that trace before dispatch have a stack of their own.
+_traced_early = getattr(torch._ops, "_len_torch_dispatch_stack_pre_dispatch", lambda: 0)
 _is_batched = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda x: False)
 _KINDS = torch.Tensor, torch.nn.Parameter
 
@@ -30,7 +32,7 @@ def _are_plain(*tensors):
     if torch.compiler.is_compiling() or torch.jit.is_tracing() or _transformed():
         return False
     # Dual numbers are plain tensors, too.
-    if _get_current_dispatch_mode() is not None or forward_ad._current_level >= 0:
+    if _get_current_dispatch_mode() is not None or _traced_early() or forward_ad._current_level >= 0:
         return False
     first = tensors[0]
     for x in tensors:

@@ -71,7 +71,8 @@ _scatter_add_op.register_autograd(_pull_scatter, setup_context=_setup_scatter)
 
 def _embedding(table, indices):
     table, indices = _detached(table, indices)
-    return table[indices]
+    # A copy, also of a single row.
+    return table.index_select(0, indices.reshape(-1)).reshape(*indices.shape, *table.shape[1:])
 
 
 def _embedding_backward(gradient, indices, count, padding, by_frequency):
