@@ -13,7 +13,7 @@ fn elements_a_few_steps_apart_have_the_bits_of_the_cpu() {
         let dtype = [DType::BF16, DType::F32, DType::F64, DType::F16, DType::I8, DType::I32, DType::I64][i % 7];
         let ops = [Op::Sum, Op::Var, Op::Max, Op::ArgMin, Op::Mean, Op::Norm, Op::Any, Op::LogSumExp];
         let op = ops[pick(if dtype.is_float() { 8 } else { 5 })];
-        // Some kilobytes of elements, so that a row is not staged: less than a tile, or a few, or several runs.
+        // Rows longer than a warp stages, which are cut into stretches: of less than a tile, of a few, or in runs.
         let tile = (4 << 10) / dtype.size();
         let axis =
             |len: usize, gap: usize, reduced: bool| Axis { len, gap, reversed: false, broadcast: false, reduced };

@@ -6,6 +6,7 @@ use super::Rowwise;
 use super::level::{Level, Sums, pack, steps};
 use super::number::{canonical, numbers};
 use super::op::{Held, RowOp};
+use super::softmax::Softmaxes;
 use super::spread::{At, Packs, Place};
 use crate::node::Node;
 use crate::source::{Bits, Source};
@@ -88,13 +89,7 @@ where
         let (mut y, mut each) = (numbers::<S, X>(s, y), numbers::<S, X>(s, gradients));
         if LOG {
             // Ordinary exponentials have the same bits for less.
-            let mut ordinary = true;
-            let mut i = 0;
-            while i < X::Bits::PER as usize {
-                ordinary &= y[i].is_ordinary();
-                i += 1;
-            }
-            y = if s.branch(ordinary) {
+            y = if s.branch(Softmaxes::<X, true, false>::all(&y, |y| y.is_ordinary())) {
                 y.map(
                     #[inline(always)]
                     |y| y.ordinary_exp(),

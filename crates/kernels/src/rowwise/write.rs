@@ -76,7 +76,7 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
 #[inline(always)]
 fn line<S: Simt, B: Bits>(s: &S, place: &Place, line: u32, w: [u32; 4], most: u32) {
     let shift = place.output as u32 & 15;
-    // Bytes of the place before the line, and of the row in it: from one byte of it to another.
+    // Where the line begins, in bytes from the place's first element; the row has its bytes `from` up to `to`.
     let first = 16 * line as i32 - shift as i32;
     let from = ((place.before * B::SIZE) as i32 - first).max(0) as u32;
     let to = ((place.valid * B::SIZE) as i32 - first).min(most as i32);
@@ -95,7 +95,8 @@ fn line<S: Simt, B: Bits>(s: &S, place: &Place, line: u32, w: [u32; 4], most: u3
             }
             return;
         }
-        // The end of a line begins with its smallest piece, the begin of one ends with it.
+        // In the end of a line the smallest piece comes first, in the begin of one last: so each is at a multiple of
+        // its size.
         let is_begin = from == 0;
         let bytes = if is_begin { to } else { 16 - from };
         let of = |piece: u32| if is_begin { to & !(2 * piece - 1) } else { from + (bytes & (piece - 1)) };

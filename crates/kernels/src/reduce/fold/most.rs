@@ -28,8 +28,6 @@ impl<B: Bits, K: Key> Keys<B, K> {
             // Of few elements all may well be negative.
             8 if N > 2 => self.wide(s, packs),
             4 => self.numbers(s, packs),
-            // There are NaNs where they are skipped.
-            2 if s.branch(self.skips()) => self.two_by_two(s, packs),
             _ => self.floats(s, packs),
         }
     }

@@ -115,10 +115,10 @@ def cross_entropy(logits, target, axis, ignore_index, label_smoothing, weight, r
     return _rounded(losses if divisor is None else losses / divisor, logits.dtype), noted
 
 
-def _scale(of_loss, logits, target, ignore_index, weight, reduction):
-    """The gradient of the loss of a row, from that of the result."""
-    scale = of_loss.to(real(logits))
-    return scale / _divisor(target, ignore_index, weight, scale.dtype) if reduction == "mean" else scale
+def _scale(of_loss, divisor, dtype):
+    """The gradient of the loss of a row, from that of the result, a mean over `divisor` or none."""
+    scale = of_loss.to(dtype)
+    return scale if divisor is None else scale / divisor
 
 
 def cross_entropy_at_once(logits, target, weight, axis, ignore_index, reduction):
@@ -136,8 +136,7 @@ def cross_entropy_at_once(logits, target, weight, axis, ignore_index, reduction)
 def cross_entropy_again(of_loss, gradient, used, divisor, logits, target, weight, axis, ignore_index):
     """That gradient, computed anew if the gradient of the loss is another one."""
     of_loss, logits, target, weight = (x if x is None else x.detach() for x in (of_loss, logits, target.long(), weight))
-    scale = of_loss.to(real(logits))
-    scale = scale if divisor is None else scale / divisor
+    scale = _scale(of_loss, divisor, real(logits))
     _native.cross_entropy_again(logits, target, axis, ignore_index, weight, scale, used, gradient)
     return gradient
 
@@ -145,13 +144,12 @@ def cross_entropy_again(of_loss, gradient, used, divisor, logits, target, weight
 def cross_entropy_gradient(logits, target, axis, ignore_index, label_smoothing, weight, reduction, gradient, noted):
     """The gradient of the logits."""
     if logits.is_cuda and not label_smoothing:
-        scale = _scale(gradient, logits, target, ignore_index, weight, reduction)
+        divisor = _divisor(target, ignore_index, weight, real(logits)) if reduction == "mean" else None
+        scale = _scale(gradient, divisor, real(logits))
         noted = noted if noted is not None and noted.numel() else None
         return _native.cross_entropy_rows(logits, target.long(), axis, ignore_index, weight, scale, noted)[noted is None]
     of = _Classes(logits, target, axis, ignore_index, label_smoothing, weight, reduction)
-    scale = gradient.to(of.dtype)
-    scale = scale if of.divisor is None else scale / of.divisor
-    scale = scale.expand(target.shape).unsqueeze(-1)
+    scale = _scale(gradient, of.divisor, of.dtype).expand(target.shape).unsqueeze(-1)
     probability = of.target
     if of.each:
         weights = float(of.x.shape[-1]) if of.weight is None else _native.sum(of.weight)
