@@ -1,23 +1,26 @@
 #!/usr/bin/env python3
-"""Times operations on rows of tensors on a GPU through `wf.torch` beside PyTorch's own, and checks their bits.
+"""Times operations on rows of tensors through `wf.torch` beside PyTorch's own, and checks their bits.
 
     pip install warpfold torch
-    bench/gpu_rows_bench.py [--samples 15] [--filter WORDS] [--random SEED [--cases 100]] [--compile [N]] [--json FILE]
+    bench/rows_bench.py [--device cuda|cpu] [--samples 15] [--filter WORDS] [--random SEED [--cases 100]] [--compile [N]]
+                        [--json FILE]
 
 Softmax, norms, losses and pooling, forward and backward, bfloat16 and float32; with a seed, random ones of them, of rows
-of 64 to 262144 elements (a third powers of two, a third as models have them, a third any), 64 to 256 MiB. A sample is the
-time between two events of the stream, of a function whose tensors were all made before; sides take turns. If liger-kernel
-is installed it is a side, too, of softmax, norms and cross-entropy (whose gradient it writes over a copy of the logits,
-which are its logits the next time). The stream sleeps before the first event, so that what the function queues is there
-when the GPU comes to it: a sample is the GPU's time, not the host's. The results of Warpfold are compared with the CPU's,
-bit by bit, on the first 64 rows: a row's result does not depend on the others. (Gradients of weights are sums over all
-rows, and are not compared here.) The line of a case has the median of Warpfold and of a copy of as many bytes as must be
-read and written, how many times as long each peer takes, and how long the host is busy with a call. The exit status is 1
-after a difference.
+of 64 to 262144 elements (a third powers of two, a third as models have them, a third any), 64 to 256 MiB. Sides take
+turns, all tensors were made before. On a GPU a sample is the time between two events of the stream, which sleeps before
+the first, so that what the function queues is there when the GPU comes to it: a sample is the GPU's time, not the host's.
+On a CPU it is the time of the call. If liger-kernel is installed it is a side, too, of softmax, norms and cross-entropy
+(whose gradient it writes over a copy of the logits, which are its logits the next time); with `--compile` so is PyTorch
+compiled, gradients, too. The results of Warpfold are compared bit by bit with the CPU's of the first 64 rows by
+themselves: a row's result does not depend on the others. (Gradients of weights are sums over all rows, and are not
+compared here.) The line of a case has the median of Warpfold and of a copy of as many bytes as must be read and written,
+how many times as long each peer takes, and how long the host is busy with a call. The exit status is 1 after a
+difference.
 """
 
 import argparse
 import json
+import platform
 import random as numbers
 import statistics
 import subprocess
@@ -25,6 +28,7 @@ import sys
 import time as clock
 
 import torch
+import torch._functorch.config as functorch
 import torch.nn.functional as F
 
 import warpfold as wf
@@ -36,10 +40,14 @@ except ImportError:
 
 SHAPES = [(32768, 4096), (65536, 1536), (524288, 128), (32768, 2880), (8192, 32768), (1024, 262144)]
 LOGITS = [(8192, 32000), (8192, 50257), (4096, 152064), (8192, 128256)]
+# On a CPU.
+SMALLER = [(4096, 4096), (65536, 128), (128, 32000)]
+DEVICE = "cuda"
 
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--samples", type=int, default=15)
     parser.add_argument("--filter", default="", help="only cases whose names have all of these words")
     parser.add_argument("--random", type=int, metavar="SEED", help="random rows in place of those named here")
@@ -54,7 +62,10 @@ def options():
 
 
 def cases():
-    """The name of each case, the bytes that it reads and writes over those of its rows, and what makes its sides."""
+    """The name of each case, the bytes that it reads and writes over those of its result, and what makes its sides."""
+    if DEVICE == "cpu":
+        yield from smaller_cases()
+        return
     for dtype in (torch.bfloat16, torch.float32):
         for shape in SHAPES:
             if dtype == torch.float32 and shape not in (SHAPES[0], SHAPES[4]):
@@ -98,6 +109,28 @@ def cases():
         )
 
 
+def smaller_cases():
+    """As [`cases`], of every operation of rows, on a CPU."""
+    for shape in SMALLER:
+        for dtype in (torch.float32, torch.bfloat16):
+            of = f"{str(dtype)[6:]} {shape}"
+            for name in ("softmax", "log_softmax"):
+                yield f"{name} {of}", 2, lambda s=shape, d=dtype, n=name: softmax(s, d, n)
+                yield f"{name} backward {of}", 3, lambda s=shape, d=dtype, n=name: pulled(s, d, n)
+            for name in ("rms_norm", "layer_norm"):
+                yield f"{name} {of}", 2, lambda s=shape, d=dtype, n=name: norm(s, d, n, False)
+                yield f"{name} backward {of}", 3, lambda s=shape, d=dtype, n=name: norm(s, d, n, True)
+            yield f"cross_entropy and gradient {of}", 2, lambda s=shape, d=dtype: cross_entropy(s, d)
+            for name in ("mse_loss", "l1_loss", "huber_loss", "kl_div", "binary_cross_entropy_with_logits"):
+                yield f"{name} {of}", 2 * shape[0] * shape[1], lambda s=shape, d=dtype, n=name: loss(s, d, n)
+                yield f"{name} backward {of}", 3, lambda s=shape, d=dtype, n=name: loss(s, d, n, backward=True)
+            yield f"cosine_similarity {of}", 2 * shape[1], lambda s=shape, d=dtype: cosine(s, d)
+            first = lambda of: lambda x: of(x, 50)[0]  # noqa: E731
+            yield f"topk {of} 50", shape[1] / 50, lambda s=shape, d=dtype, f=first: unary(
+                s, d, f(wf.torch.topk), f(torch.topk), ()
+            )
+
+
 # Lengths of rows in models: hidden sizes, and vocabularies.
 USED = [96, 192, 384, 768, 1152, 1280, 1536, 2560, 2880, 3072, 5120, 7168, 11008, 13824, 14336, 28672, 32000, 50257, 50304,
         128256, 151936, 152064]
@@ -133,7 +166,7 @@ WINDOWS = [
 
 
 def random(shape, dtype, seed=0):
-    return torch.randn(shape, generator=torch.Generator("cuda").manual_seed(seed), device="cuda", dtype=dtype)
+    return torch.randn(shape, generator=torch.Generator(DEVICE).manual_seed(seed), device=DEVICE, dtype=dtype)
 
 
 def unary(shape, dtype, ours, theirs, rest, **others):
@@ -141,6 +174,11 @@ def unary(shape, dtype, ours, theirs, rest, **others):
     few = x[:64].cpu()
     sides = {"warpfold": lambda: ours(x, *rest), "torch": lambda: theirs(x, *rest)}
     return sides | {name: lambda f=f: f(x) for name, f in others.items()}, lambda: ours(few, *rest)
+
+
+def compiled(f):
+    """A side of a function that PyTorch compiles when it is first called, with its gradient."""
+    return torch.compile(f, dynamic=False)
 
 
 def softmax(shape, dtype, name="softmax"):
@@ -154,7 +192,7 @@ def norms(name, width, dtype):
     if liger and name == "rms_norm":
         sides["liger"] = lambda x, _, weight, eps: liger.liger_rms_norm(x, weight, eps, in_place=False)
     elif liger:
-        bias = torch.zeros(width, dtype=dtype, device="cuda", requires_grad=True)
+        bias = torch.zeros(width, dtype=dtype, device=DEVICE, requires_grad=True)
         sides["liger"] = lambda x, _, weight, eps: liger.liger_layer_norm(x, weight, bias, eps)
     return sides
 
@@ -175,6 +213,7 @@ def norm(shape, dtype, name, backward):
         return lambda: torch.autograd.grad(y, (x, weight), gradient, retain_graph=True)[0]
 
     sides = {k: gradients(f, x, weight, gradient) for k, f in functions.items()}
+    sides["compiled"] = lambda: gradients(compiled(functions["torch"]), x, weight, gradient)
     return sides, lambda: gradients(ours, few, weight.cpu(), gradient[:64].cpu())()
 
 
@@ -188,6 +227,7 @@ def pulled(shape, dtype, name):
 
     ours, theirs = getattr(wf.torch, name), getattr(F, name)
     sides = {"warpfold": gradients(ours, x, gradient), "torch": gradients(theirs, x, gradient)}
+    sides["compiled"] = lambda: gradients(compiled(theirs), x, gradient)
     if liger and name == "softmax":
         sides["liger"] = gradients(lambda x, _: liger.liger_softmax(x), x, gradient)
     return sides, lambda: gradients(ours, x[:64].cpu(), gradient[:64].cpu())()
@@ -207,6 +247,7 @@ def pooling(shape, dtype, name, windows, backward=False):
         return lambda: torch.autograd.grad(y, x, gradient, retain_graph=True)[0]
 
     sides = {"warpfold": gradients(ours, x), "torch": gradients(theirs, x)}
+    sides["compiled"] = lambda: gradients(compiled(theirs), x)
     return sides, lambda: gradients(ours, x[:64].cpu())()
 
 
@@ -225,6 +266,7 @@ def loss(shape, dtype, name, backward=False):
         return lambda: torch.autograd.grad(of, x, retain_graph=True)[0]
 
     sides = {"warpfold": gradients(ours, x, y), "torch": gradients(theirs, x, y)}
+    sides["compiled"] = lambda: gradients(compiled(theirs), x, y)
     return sides, lambda: gradients(ours, x[:64].cpu(), y[:64].cpu())()
 
 
@@ -236,7 +278,7 @@ def cosine(shape, dtype):
 
 def cross_entropy(shape, dtype):
     x = random(shape, dtype)
-    target = torch.randint(0, shape[1], shape[:1], device="cuda")
+    target = torch.randint(0, shape[1], shape[:1], device=DEVICE)
 
     def gradients(f, x, target):
         x = x.detach().requires_grad_()
@@ -246,6 +288,8 @@ def cross_entropy(shape, dtype):
         "warpfold": lambda: gradients(wf.torch.cross_entropy, x, target),
         "torch": lambda: gradients(F.cross_entropy, x, target),
     }
+    own = compiled(F.cross_entropy)
+    sides["compiled"] = lambda: lambda: gradients(own, x, target)
     if liger:
         own = x.clone()
         sides["liger"] = lambda: gradients(liger.liger_cross_entropy, own, target)
@@ -257,6 +301,13 @@ def time(sides, samples):
     found, host = ({name: [] for name in sides} for _ in "gh")
     for round in range(samples + 2):
         for name, call in sides.items():
+            if DEVICE == "cpu":
+                begin = clock.perf_counter()
+                call()
+                if round > 1:
+                    found[name].append((clock.perf_counter() - begin) * 1e6)
+                    host[name].append(found[name][-1])
+                continue
             start, end = (torch.cuda.Event(enable_timing=True) for _ in "se")
             # Some milliseconds: longer than the host is busy with the slowest call.
             torch.cuda._sleep(8_000_000)
@@ -296,10 +347,18 @@ def summary(record):
 
 
 def main():
+    global DEVICE
     args, failed = options(), 0
+    DEVICE = args.device
+    # A compiled gradient is asked for again and again.
+    functorch.donated_buffer = False
     words = ["git", "describe", "--always", "--dirty"]
     revision = subprocess.run(words, capture_output=True, text=True).stdout.strip()
-    about = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "revision": revision}
+    if DEVICE == "cpu":
+        device = {"cpu": platform.processor() or platform.machine(), "threads": torch.get_num_threads()}
+    else:
+        device = {"gpu": torch.cuda.get_device_name()}
+    about = device | {"torch": torch.__version__, "revision": revision}
     record = {**about, "warpfold": wf.__version__, "cases": []}
     print(", ".join(f"{key} {value}" for key, value in about.items()))
     end = clock.monotonic() + args.seconds
@@ -314,7 +373,7 @@ def main():
         failed += not same
         size = sides["warpfold"]().numel() * sides["warpfold"]().element_size()
         # A copy reads and writes each of its bytes.
-        block = torch.empty(int(passes * size) // 2, dtype=torch.uint8, device="cuda")
+        block = torch.ones(int(passes * size) // 2, dtype=torch.uint8, device=DEVICE)
         to = torch.empty_like(block)
         sides["copy"] = lambda block=block, to=to: to.copy_(block)
         if "liger" in sides:
@@ -324,10 +383,10 @@ def main():
                 # It refuses rows of more than 65 536 elements.
                 print(f"{name}: {error}")
                 del sides["liger"]
-        # A gradient alone would be that of what was not compiled.
-        if len(record["cases"]) < args.compile and "backward" not in name:
+        make = sides.pop("compiled", lambda sides=sides: compiled(sides["torch"]))
+        if len(record["cases"]) < args.compile:
             torch._dynamo.reset()
-            sides["compiled"] = torch.compile(sides["torch"])
+            sides["compiled"] = make()
         found, host = time(sides, args.samples)
         busy = "  ".join(f"{side} {statistics.median(host[side]):.0f}" for side in ("warpfold", "torch"))
         median = {side: statistics.median(samples) for side, samples in found.items()}
@@ -341,7 +400,8 @@ def main():
             with open(args.json, "w") as file:
                 json.dump(record, file)
         del sides, block, to
-        torch.cuda.empty_cache()
+        if DEVICE == "cuda":
+            torch.cuda.empty_cache()
     summary(record)
     print(f"{len(record['cases'])} cases, {failed} with other bits")
     return 1 if failed else 0
