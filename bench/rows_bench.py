@@ -9,7 +9,7 @@ Softmax, norms, losses and pooling, forward and backward, bfloat16 and float32; 
 of 64 to 262144 elements (a third powers of two, a third as models have them, a third any), 64 to 256 MiB. Sides take
 turns, all tensors were made before. On a GPU a sample is the time between two events of the stream, which sleeps before
 the first, so that what the function queues is there when the GPU comes to it: a sample is the GPU's time, not the host's.
-On a CPU it is the time of the call. If liger-kernel is installed it is a side, too, of softmax, norms and cross-entropy
+On a CPU it is the time of the eleventh call in a row. If liger-kernel is installed it is a side, too, of softmax, norms and cross-entropy
 (whose gradient it writes over a copy of the logits, which are its logits the next time); with `--compile` so is PyTorch
 compiled, gradients, too. The results of Warpfold are compared bit by bit with the CPU's of the first 64 rows by
 themselves: a row's result does not depend on the others. (Gradients of weights are sums over all rows, and are not
@@ -302,6 +302,9 @@ def time(sides, samples):
     for round in range(samples + 2):
         for name, call in sides.items():
             if DEVICE == "cpu":
+                # For some milliseconds the threads of the side before spin, and the system moves those of this one.
+                for _ in range(10):
+                    call()
                 begin = clock.perf_counter()
                 call()
                 if round > 1:

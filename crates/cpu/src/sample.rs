@@ -11,7 +11,7 @@ use crate::args::ArgScan;
 use crate::load::Loaded;
 use crate::reduction::{on_threads, reduce};
 use crate::rows::call::{Call, with_float};
-use crate::zip;
+use crate::zip::{self, Any};
 
 /// The class that is drawn for each row of logits along an axis (from the end if negative): the index of the greatest
 /// logit + noise · temperature, the first of equal ones; i64. The noise, an array of floats of the shape of the logits,
@@ -57,7 +57,7 @@ pub fn sample(
         let kernel = ArgScan(Arg::<F> { search: Search::new(true, false) });
         let arrays = ((logits, gather(&logits)), (noise, gather(&noise)));
         // SAFETY: each gather is that of its array.
-        on_threads(threads, |threads| unsafe { zip::reduce(call.op, arrays, &axes, noisy, &kernel, threads) })??
+        on_threads(threads, |threads| unsafe { zip::reduce(call.op, arrays, &axes, Any(noisy), &kernel, threads) })??
     });
     let values = places.into_iter().map(Place::or_minus_one).collect();
     Ok(Array { shape: call.lengths(false), values: i64::wrap(values) })

@@ -17,6 +17,28 @@ use crate::simd::vectorize;
 /// An array, and how its elements come out of memory.
 pub type Source<'a, T> = (ArrayRef<'a>, Gather<T>);
 
+/// How items are made of many elements of each array.
+pub trait Zips<L, R>: Send + Sync {
+    /// The item of two elements.
+    type Item: Copy + Send + Sync;
+    /// Calls `write` with the number of each pair, and its item: inlined, since it has the instructions of its caller.
+    fn each(&self, left: &[L], right: &[R], write: impl FnMut(usize, Self::Item));
+}
+
+/// One by one.
+pub struct Any<Z>(pub Z);
+
+impl<L: Copy, R: Copy, Z: Zip<L, R>> Zips<L, R> for Any<Z> {
+    type Item = Z::Item;
+
+    #[inline(always)]
+    fn each(&self, left: &[L], right: &[R], mut write: impl FnMut(usize, Z::Item)) {
+        for (i, (left, right)) in left.iter().zip(right).enumerate() {
+            write(i, self.0.zip(*left, *right));
+        }
+    }
+}
+
 /// The items of two arrays.
 struct Zipping<Z, L, R> {
     zip: Z,
@@ -24,7 +46,7 @@ struct Zipping<Z, L, R> {
     right: Gather<R>,
 }
 
-impl<L: Copy, R: Copy, Z: Zip<L, R>> Load<Z::Item> for Zipping<Z, L, R> {
+impl<L: Copy, R: Copy, Z: Zips<L, R>> Load<Z::Item> for Zipping<Z, L, R> {
     fn direct(&self) -> bool {
         false
     }
@@ -41,13 +63,17 @@ impl<L: Copy, R: Copy, Z: Zip<L, R>> Load<Z::Item> for Zipping<Z, L, R> {
             unsafe {
                 (self.left)(here.x, dim.x, len, left.as_mut_ptr().cast());
                 (self.right)(here.mask, dim.mask, len, right.as_mut_ptr().cast());
-                let (left, right, to) = (&left[..len], &right[..len], to.add(from));
+                let (left, right) = (left[..len].assume_init_ref(), right[..len].assume_init_ref());
+                let to = to.add(from);
                 vectorize(
                     #[inline(always)]
                     move || {
-                        for (i, (left, right)) in left.iter().zip(right).enumerate() {
-                            to.add(i).write(zip.zip(left.assume_init(), right.assume_init()));
-                        }
+                        zip.each(
+                            left,
+                            right,
+                            #[inline(always)]
+                            |i, item| to.add(i).write(item),
+                        );
                     },
                 );
             }
@@ -73,7 +99,7 @@ pub fn as_they_are<T: Copy>() -> Gather<T> {
 ///
 /// # Safety
 /// Each gather reads elements of the array's dtype and byte order.
-pub unsafe fn reduce<L: Copy, R: Copy, Z: Zip<L, R>, K: Kernel>(
+pub unsafe fn reduce<L: Copy, R: Copy, Z: Zips<L, R>, K: Kernel>(
     op: &'static str,
     (left, right): (Source<'_, L>, Source<'_, R>),
     axes: &[usize],

@@ -4,6 +4,8 @@ use warpfold_array::{Array, ArrayRef, Error};
 use warpfold_core::rows::{Norm as Row, NormGradient};
 use warpfold_core::{Element, Real};
 
+use crate::simd::vectorize;
+
 use super::call::{Call, Want, floats, rounded, with_float};
 use super::engine::{Block, Node, RowOp};
 use super::layer::{Statistics, multiplied, of_constant, products, scaled};
@@ -235,10 +237,16 @@ impl<F: RowFloat> RowOp<F> for Forward<F> {
     fn map(&self, block: &mut Block<'_, F>, stats: &[Stat<F>], out: &mut [F]) {
         let n = block.part.n;
         let rows = block.x[0].chunks_exact(n).zip(stats).zip(out.chunks_exact_mut(n));
-        for (channel, ((x, stat), out)) in block.part.rows.clone().zip(rows) {
-            let numbers = (self.channels.weight[channel], self.bias[channel]);
-            scaled(self.channels.row(channel, stat.row), x, numbers, out);
-        }
+        let rows = block.part.rows.clone().zip(rows);
+        vectorize(
+            #[inline(always)]
+            || {
+                for (channel, ((x, stat), out)) in rows {
+                    let numbers = (self.channels.weight[channel], self.bias[channel]);
+                    scaled(self.channels.row(channel, stat.row), x, numbers, out);
+                }
+            },
+        );
     }
 }
 
@@ -267,9 +275,15 @@ impl<F: RowFloat> RowOp<F> for Backward<F> {
             return self.channels.statistics.nodes(x, n, nodes);
         }
         let rows = x.chunks_exact(n).zip(gradient.chunks_exact(n)).zip(terms.chunks_exact_mut(n)).zip(stats);
-        for (channel, ((both, terms), stat)) in part.rows.clone().zip(rows) {
-            products(self.channels.row(channel, stat.row), both, terms);
-        }
+        let rows = part.rows.clone().zip(rows);
+        vectorize(
+            #[inline(always)]
+            || {
+                for (channel, ((both, terms), stat)) in rows {
+                    products(self.channels.row(channel, stat.row), both, terms);
+                }
+            },
+        );
         sums(terms, n, nodes, 0);
         sums(gradient, n, nodes, 1);
     }
@@ -291,16 +305,22 @@ impl<F: RowFloat> RowOp<F> for Backward<F> {
     fn map(&self, block: &mut Block<'_, F>, stats: &[Stat<F>], out: &mut [F]) {
         let n = block.part.n;
         let rows = block.x[0].chunks_exact(n).zip(block.x[1].chunks_exact(n)).zip(stats).zip(out.chunks_exact_mut(n));
-        for (channel, (((x, gradient), stat), out)) in block.part.rows.clone().zip(rows) {
-            let row = self.channels.row(channel, stat.row);
-            let factor = row.inverse.mul(self.channels.weight[channel]);
-            match self.channels.given {
-                Some(_) => multiplied(gradient, factor, out),
-                None => {
-                    let of_row = NormGradient::of(stat.sums[1], stat.sums[0], self.channels.statistics.len);
-                    of_constant((row, of_row), (x, gradient), (F::ONE, factor), out);
+        let rows = block.part.rows.clone().zip(rows);
+        vectorize(
+            #[inline(always)]
+            || {
+                for (channel, (((x, gradient), stat), out)) in rows {
+                    let row = self.channels.row(channel, stat.row);
+                    let factor = row.inverse.mul(self.channels.weight[channel]);
+                    match self.channels.given {
+                        Some(_) => multiplied(gradient, factor, out),
+                        None => {
+                            let of_row = NormGradient::of(stat.sums[1], stat.sums[0], self.channels.statistics.len);
+                            of_constant((row, of_row), (x, gradient), (F::ONE, factor), out);
+                        }
+                    }
                 }
-            }
-        }
+            },
+        );
     }
 }

@@ -57,24 +57,23 @@ pub fn classes(call: &Call<'_>, targets: &ArrayRef<'_>, ignore: i64) -> Result<V
     targets.into_iter().enumerate().map(class).collect()
 }
 
-/// The logit of a row's class; 0 if the row is ignored.
-fn logit<F: RowFloat>(logits: &Input<F>, row: usize, class: Option<usize>) -> F {
+/// The logit of a row's class.
+fn logit<F: RowFloat>(logits: &Input<F>, row: usize, class: usize) -> F {
     let mut logit = F::ZERO;
-    if let Some(from) = class {
-        // SAFETY: the row and the class are within the logits, which are readable; there is room for one number.
-        unsafe { logits.lines.load(logits.gather, &Part { rows: row..row + 1, from, n: 1 }, &mut logit) };
-    }
+    // SAFETY: the row and the class are within the logits, which are readable; there is room for one number. Gradients
+    // that take the place of a row's logits are written after the row was finished.
+    unsafe { logits.lines.load(logits.gather, &Part { rows: row..row + 1, from: class, n: 1 }, &mut logit) };
     logit
 }
 
 /// The loss of each row's class.
-pub struct Classes<F> {
+pub struct Classes<'a, F> {
     dtype: DType,
     shares: ClassWeights<F>,
     /// The class of each row.
     targets: Vec<Option<usize>>,
-    /// The logit of that class.
-    logits: Vec<F>,
+    /// The logits, of which that of each row's class is read once more.
+    logits: &'a Input<F>,
     /// The weight of each class.
     weights: Vec<F>,
     /// Their sum, if smoothing needs it.
@@ -83,23 +82,64 @@ pub struct Classes<F> {
     scales: Vec<F>,
 }
 
-impl<F: RowFloat> Classes<F> {
+impl<'a, F: RowFloat> Classes<'a, F> {
     /// With the weights of classes and their sum, which smoothing needs, and the gradient of each row's loss, or of
     /// all.
     pub fn new(
         dtype: DType,
         shares: ClassWeights<F>,
         targets: Vec<Option<usize>>,
-        logits: &Input<F>,
+        logits: &'a Input<F>,
         (weights, total): (Vec<F>, F),
         scales: Vec<F>,
     ) -> Self {
-        let logits = targets.iter().enumerate().map(|(row, class)| logit(logits, row, *class)).collect();
         Self { dtype, shares, targets, logits, weights, total, scales }
     }
 
     fn is_smooth(&self) -> bool {
         self.shares.each != F::ZERO
+    }
+
+    /// The gradients of a block of ordinary logits whose digits are few: exponentials in few operations, and a row's
+    /// factor. Returns whether it is such a block.
+    fn brief(&self, block: &Block<'_, F>, stats: &[Row<F>], out: &mut [F]) -> bool {
+        let (n, from) = (block.part.n, block.part.from);
+        let scale = |row: usize| self.scales[if self.scales.len() == 1 { 0 } else { row }];
+        let factor = |(row, stat): (usize, &Row<F>)| {
+            let of = |class| self.of(class).brief_factor(self.dtype, stat.softmax, scale(row));
+            self.targets[row].map_or(F::ONE, of)
+        };
+        let rows = || block.part.rows.clone().zip(stats);
+        let is_brief = self.dtype == DType::BF16 && rows().all(|row| factor(row) != F::ZERO);
+        if !is_brief || !exponents::all_ordinary(block.x[0]) {
+            return false;
+        }
+        let each = rows().zip(block.x[0].chunks_exact(n)).zip(out.chunks_exact_mut(n));
+        vectorize(
+            #[inline(always)]
+            || {
+                for (((row, stat), x), out) in each {
+                    let Some(class) = self.targets[row] else {
+                        out.fill(F::ZERO);
+                        continue;
+                    };
+                    let factor = factor((row, stat));
+                    for (out, x) in out.iter_mut().zip(x) {
+                        let brief = brief_exp_by(
+                            *x,
+                            #[inline(always)]
+                            |a: f32, b, c| a.mul_add(b, c),
+                        );
+                        *out = brief.mul(factor);
+                    }
+                    if let Some(at) = class.checked_sub(from).filter(|&at| at < n) {
+                        let probability = stat.softmax.probability(x[at]);
+                        out[at] = self.of(class).gradient(probability, self.weights[class], true, scale(row));
+                    }
+                }
+            },
+        );
+        true
     }
 
     /// The loss of a row of a class.
@@ -108,7 +148,7 @@ impl<F: RowFloat> Classes<F> {
     }
 }
 
-impl<F: RowFloat> RowOp<F> for Classes<F> {
+impl<F: RowFloat> RowOp<F> for Classes<'_, F> {
     type Stat = Row<F>;
 
     fn rounds(&self) -> usize {
@@ -148,12 +188,15 @@ impl<F: RowFloat> RowOp<F> for Classes<F> {
             *stat = Row::of(node);
         }
         if let Some(class) = self.targets[row].filter(|_| round + 1 == self.rounds()) {
-            let target = stat.log.log_probability(self.logits[row]);
+            let target = stat.log.log_probability(logit(self.logits, row, class));
             stat.loss = self.of(class).loss(target, node[0]);
         }
     }
 
     fn map(&self, block: &mut Block<'_, F>, stats: &[Row<F>], out: &mut [F]) {
+        if self.brief(block, stats, out) {
+            return;
+        }
         let (n, from) = (block.part.n, block.part.from);
         exponents::softmax(self.dtype, block, |row| stats[row].softmax, out);
         let weights = &self.weights[from..from + n];

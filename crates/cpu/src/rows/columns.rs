@@ -18,16 +18,29 @@ impl<F: RowFloat> Columns<F> {
         Self { width, rows: 0, levels: Vec::new() }
     }
 
-    /// Adds the elements from `from` on of row number `row`, which are changed. All elements of the rows before have
-    /// been added.
-    pub fn add(&mut self, row: usize, from: usize, x: &mut [F]) {
-        self.rows = row + 1;
-        let level = row.trailing_ones() as usize;
-        for left in &self.levels[..level] {
-            add(&left[from..from + x.len()], x);
+    /// Adds the elements from `from` on, `n` of each, of the rows from number `row` on, which are changed. All elements
+    /// of the rows before have been added.
+    pub fn add(&mut self, mut row: usize, from: usize, n: usize, mut x: &mut [F]) {
+        while !x.is_empty() {
+            // As many rows as are a node.
+            let whole = 1 << (x.len() / n).ilog2();
+            let rows = if row == 0 { whole } else { whole.min(1 << row.trailing_zeros()) };
+            let (node, rest) = x.split_at_mut(rows * n);
+            self.add_node(row, rows, from, root(node, n));
+            (row, x) = (row + rows, rest);
         }
-        if level == self.levels.len() {
+    }
+
+    /// Adds the sum of some rows, a power of two, which are a node.
+    fn add_node(&mut self, row: usize, rows: usize, from: usize, x: &mut [F]) {
+        self.rows = row + rows;
+        let (lowest, place) = (rows.ilog2() as usize, row / rows);
+        let level = lowest + place.trailing_ones() as usize;
+        while self.levels.len() <= level {
             self.levels.push(vec![F::ZERO; self.width]);
+        }
+        for left in &self.levels[lowest..level] {
+            add(&left[from..from + x.len()], x);
         }
         self.levels[level][from..from + x.len()].copy_from_slice(x);
     }
@@ -61,6 +74,31 @@ impl<F: RowFloat> Columns<F> {
         }
         nodes.pop().unwrap_or_else(|| vec![F::ZERO; width])
     }
+}
+
+/// The sum of rows of `n` elements, a power of two of them, which are changed.
+fn root<F: RowFloat>(rows: &mut [F], n: usize) -> &mut [F] {
+    let mut left = rows.len() / n;
+    vectorize(
+        #[inline(always)]
+        || {
+            while left > 1 {
+                left /= 2;
+                let (first, second) = rows.split_at_mut(n);
+                for (a, b) in first.iter_mut().zip(second) {
+                    *a = a.add(*b);
+                }
+                for row in 1..left {
+                    let (before, pair) = rows.split_at_mut(2 * row * n);
+                    let (a, b) = pair[..2 * n].split_at(n);
+                    for ((to, a), b) in before[row * n..][..n].iter_mut().zip(a).zip(b) {
+                        *to = a.add(*b);
+                    }
+                }
+            }
+        },
+    );
+    &mut rows[..n]
 }
 
 /// `right[i] = left[i] + right[i]`.

@@ -1,27 +1,105 @@
 //! The loops of functions of two arrays' elements, and of the gradient of a cosine.
 
-use warpfold_core::rows::{Cosine, Dots};
+use warpfold_core::rows::{Cosine, Dots, Loss};
 
 use crate::simd::vectorize;
+use crate::zip::Zips;
 
 use super::engine::{Block, Node, RowOp};
 use super::lines::RowFloat;
 use super::nodes::sums;
 
+/// A function of an element of each of two arrays.
+pub trait Pairwise<F>: Send + Sync {
+    /// Its value.
+    fn any(&self, x: F, y: F) -> F;
+    /// Whether [`Pairwise::plain`] has the value of these.
+    fn is_plain(&self, x: F, y: F) -> bool;
+    /// The same bits, in few operations without a branch, so that many are computed at once.
+    fn plain(&self, x: F, y: F) -> F;
+}
+
+/// A loss of an element and its target.
+pub struct Losses<Z>(pub Z);
+
+impl<F, Z: Loss<F>> Pairwise<F> for Losses<Z> {
+    #[inline(always)]
+    fn any(&self, x: F, y: F) -> F {
+        self.0.zip(x, y)
+    }
+
+    #[inline(always)]
+    fn is_plain(&self, x: F, y: F) -> bool {
+        self.0.is_plain(x, y)
+    }
+
+    #[inline(always)]
+    fn plain(&self, x: F, y: F) -> F {
+        self.0.plain(x, y)
+    }
+}
+
+impl<F: RowFloat, Z: Loss<F>> Zips<F, F> for Losses<Z> {
+    type Item = F;
+
+    #[inline(always)]
+    fn each(&self, x: &[F], y: &[F], write: impl FnMut(usize, F)) {
+        pairwise(self, x, y, write);
+    }
+}
+
+/// The derivative of a loss by the element.
+pub struct Derivatives<Z>(pub Z);
+
+impl<F, Z: Loss<F>> Pairwise<F> for Derivatives<Z> {
+    #[inline(always)]
+    fn any(&self, x: F, y: F) -> F {
+        self.0.derivative(x, y)
+    }
+
+    #[inline(always)]
+    fn is_plain(&self, x: F, y: F) -> bool {
+        self.0.is_plain(x, y)
+    }
+
+    #[inline(always)]
+    fn plain(&self, x: F, y: F) -> F {
+        self.0.plain_derivative(x, y)
+    }
+}
+
+/// Calls `write` with the number of each pair, and the function's value.
+#[inline(always)]
+pub fn pairwise<F: Copy>(of: &impl Pairwise<F>, x: &[F], y: &[F], mut write: impl FnMut(usize, F)) {
+    let mut all = true;
+    for (x, y) in x.iter().zip(y) {
+        all &= of.is_plain(*x, *y);
+    }
+    if all {
+        for (i, (x, y)) in x.iter().zip(y).enumerate() {
+            write(i, of.plain(*x, *y));
+        }
+    } else {
+        for (i, (x, y)) in x.iter().zip(y).enumerate() {
+            write(i, of.any(*x, *y));
+        }
+    }
+}
+
 /// A function of each pair of elements, times a number of each row, or of all, and perhaps the third input's element.
-pub struct Each<F, M> {
-    of: M,
+pub struct Each<F, P> {
+    of: P,
     scales: Vec<F>,
 }
 
-impl<F: RowFloat, M: Fn(F, F) -> F + Sync> Each<F, M> {
+impl<F: RowFloat, P: Pairwise<F>> Each<F, P> {
     /// `scales` has one number, or one of each row.
-    pub fn new(scales: Vec<F>, of: M) -> Self {
+    pub fn new(scales: Vec<F>, of: P) -> Self {
         Self { of, scales }
     }
 }
 
-impl<F: RowFloat, M: Fn(F, F) -> F + Sync> RowOp<F> for Each<F, M> {
+impl<F: RowFloat, P: Pairwise<F>> RowOp<F> for Each<F, P> {
     type Stat = ();
 
     fn rounds(&self) -> usize {
@@ -33,20 +111,25 @@ impl<F: RowFloat, M: Fn(F, F) -> F + Sync> RowOp<F> for Each<F, M> {
     fn finish(&self, _round: usize, _row: usize, _node: Node<F>, (): &mut ()) {}
 
     fn map(&self, block: &mut Block<'_, F>, _stats: &[()], out: &mut [F]) {
-        let (n, of) = (block.part.n, &self.of);
+        let (n, of, all) = (block.part.n, &self.of, &self.scales);
         let [x, y, scales] = block.x;
-        let rows = x.chunks_exact(n).zip(y.chunks_exact(n)).zip(out.chunks_exact_mut(n));
-        for (row, ((x, y), out)) in block.part.rows.clone().zip(rows) {
-            let scale = self.scales[if self.scales.len() == 1 { 0 } else { row }];
-            vectorize(
-                #[inline(always)]
-                || {
-                    for ((x, y), out) in x.iter().zip(y).zip(out) {
-                        *out = of(*x, *y).mul(scale);
-                    }
-                },
-            );
-        }
+        let first = block.part.rows.start;
+        let rows = x.chunks_exact(n).zip(y.chunks_exact(n)).zip(out.chunks_exact_mut(n)).enumerate();
+        vectorize(
+            #[inline(always)]
+            || {
+                for (row, ((x, y), out)) in rows {
+                    let scale = all[if all.len() == 1 { 0 } else { first + row }];
+                    pairwise(
+                        of,
+                        x,
+                        y,
+                        #[inline(always)]
+                        |i, value| out[i] = value.mul(scale),
+                    );
+                }
+            },
+        );
         for (out, scale) in out.iter_mut().zip(scales) {
             *out = out.mul(*scale);
         }

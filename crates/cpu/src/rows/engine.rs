@@ -116,6 +116,8 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
             1 => (0..n).for_each(task),
             _ => for_each(n, task),
         };
+        // Elements of rows about which all is known are computed a block at a time: what is kept of them stays in L1.
+        let width = if across || (cuts == 1 && self.op.rounds() > 0) { chunk } else { BLOCK };
         let mut stats = Vec::new();
         if cuts > 1 {
             stats = vec![O::Stat::default(); self.rows];
@@ -146,9 +148,11 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
                 let (part, mut room) = (task(i, each), self.room());
                 let mut sums: Vec<Columns<F>> = (0..self.op.columns()).map(|_| Columns::new(part.n)).collect();
                 for from in part.rows.clone().step_by(batch) {
-                    let batch = Part { rows: from..part.rows.end.min(from + batch), ..part };
-                    // SAFETY: the caller's; tasks have parts of their own.
-                    unsafe { self.batch(&batch, part.rows.start, &mut room, &stats, &mut sums) };
+                    let rows = from..part.rows.end.min(from + batch);
+                    for batch in pieces(&Part { rows, ..part }, width) {
+                        // SAFETY: the caller's; tasks have parts of their own.
+                        unsafe { self.batch(&batch, [part.rows.start, part.from], &mut room, &stats, &mut sums) };
+                    }
                 }
                 sums
             },
@@ -176,10 +180,19 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
     /// # Safety
     /// As [`Work::run`].
     unsafe fn reduce(&self, round: usize, part: &Part, room: &mut Room<F>, stats: &[O::Stat]) -> Vec<Node<F>> {
-        // SAFETY: the caller's.
-        let (x, mask) = unsafe { self.load(part, &mut room.x, &mut room.mask) };
-        room.terms.resize(part.rows.len() * part.n, F::ZERO);
-        self.nodes(round, part, x, mask, &mut room.terms, stats)
+        let mut of_part = |part: &Part| {
+            // SAFETY: the caller's.
+            let (x, mask) = unsafe { self.load(part, &mut room.x, &mut room.mask) };
+            room.terms.resize(part.rows.len() * part.n, F::ZERO);
+            self.nodes(round, part, x, mask, &mut room.terms, stats)
+        };
+        if part.rows.len() > 1 || part.n <= BLOCK {
+            return of_part(part);
+        }
+        let mut nodes: Vec<Node<F>> = pieces(part, BLOCK).map(|part| of_part(&part)[0]).collect();
+        let last = (part.n - 1) % BLOCK + 1;
+        combine_nodes(&Joined(self.op, round, PhantomData), &mut nodes, BLOCK as u64, last as u64);
+        vec![nodes[0]]
     }
 
     /// The nodes of a part, which is loaded.
@@ -213,11 +226,19 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
         nodes
     }
 
-    /// Computes the results of a batch, whose rows are whole or have been reduced.
+    /// Computes the results of a batch, whose rows are whole or have been reduced, in a task with this first row and
+    /// element.
     ///
     /// # Safety
     /// As [`Work::run`].
-    unsafe fn batch(&self, part: &Part, first: usize, room: &mut Room<F>, stats: &[O::Stat], sums: &mut [Columns<F>]) {
+    unsafe fn batch(
+        &self,
+        part: &Part,
+        [first, from]: [usize; 2],
+        room: &mut Room<F>,
+        stats: &[O::Stat],
+        sums: &mut [Columns<F>],
+    ) {
         let Room { x, mask, terms, out } = room;
         // SAFETY: the caller's.
         let (x, mask) = unsafe { self.load(part, x, mask) };
@@ -251,15 +272,20 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
             let n = block.part.n;
             let out = &mut out[..block.part.rows.len() * n];
             if let Some(output) = self.output {
-                self.op.map(&mut block, stats, out);
-                // SAFETY: the caller vouches for the output, and this part of it is this task's.
-                unsafe { output.store(&block.part, out) };
+                // SAFETY: the caller vouches for the output, and this part of it is this task's; of what may lie there
+                // the elements were copied.
+                match unsafe { output.out_in_place(&block.part) } {
+                    Some(out) => self.op.map(&mut block, stats, out),
+                    None => {
+                        self.op.map(&mut block, stats, out);
+                        // SAFETY: as above.
+                        unsafe { output.store(&block.part, out) };
+                    }
+                }
             }
             for (which, sum) in sums.iter_mut().enumerate() {
                 self.op.column(which, &block, stats, out);
-                for (row, out) in block.part.rows.clone().zip(out.chunks_exact_mut(n)) {
-                    sum.add(row - first, block.part.from - part.from, out);
-                }
+                sum.add(block.part.rows.start - first, block.part.from - from, n, out);
             }
         });
     }
@@ -300,6 +326,13 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
         }
         (x, mask)
     }
+}
+
+/// A part in pieces of so many elements of each row.
+fn pieces(part: &Part, width: usize) -> impl Iterator<Item = Part> {
+    let Part { ref rows, from, n } = *part;
+    let rows = rows.clone();
+    (0..n).step_by(width).map(move |at| Part { rows: rows.clone(), from: from + at, n: width.min(n - at) })
 }
 
 /// Calls `f` with each block of a part, the place of its first element in the part's tile, and its rows, counted from

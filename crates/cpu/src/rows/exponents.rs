@@ -48,6 +48,21 @@ pub fn join<F: RowFloat>(left: Node<F>, right: Node<F>) -> Node<F> {
 pub fn softmax<F: RowFloat>(dtype: DType, block: &mut Block<'_, F>, row: impl Fn(usize) -> Softmax<F>, out: &mut [F]) {
     let n = block.part.n;
     let ordinary = if block.fresh { all_ordinary(block.x[0]) } else { exponentials_of(dtype, block.x[0], block.terms) };
+    let plain = |at| row(at).scale == F::ZERO;
+    if ordinary && (0..block.part.rows.len()).all(plain) {
+        let rows = block.terms.chunks_exact(n).zip(out.chunks_exact_mut(n)).enumerate();
+        return vectorize(
+            #[inline(always)]
+            || {
+                for (at, (terms, out)) in rows {
+                    let row = row(at);
+                    for (term, out) in terms.iter().zip(out) {
+                        *out = row.of_ordinary(*term);
+                    }
+                }
+            },
+        );
+    }
     let rows = block.x[0].chunks_exact(n).zip(block.terms.chunks_exact_mut(n));
     for (at, ((x, terms), out)) in rows.zip(out.chunks_exact_mut(n)).enumerate() {
         let row = row(at);
@@ -74,7 +89,7 @@ pub fn softmax<F: RowFloat>(dtype: DType, block: &mut Block<'_, F>, row: impl Fn
 }
 
 /// Whether each element is ordinary.
-fn all_ordinary<F: RowFloat>(x: &[F]) -> bool {
+pub fn all_ordinary<F: RowFloat>(x: &[F]) -> bool {
     vectorize(
         #[inline(always)]
         || {

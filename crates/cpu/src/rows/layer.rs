@@ -1,4 +1,5 @@
-//! The loops of norms: a row's mean and deviation, its normalised elements, and their gradients.
+//! The loops of norms: a row's mean and deviation, its normalised elements, and their gradients. Loops over elements of
+//! one row are inlined, and have the instructions of their caller: rows may be short.
 
 use warpfold_core::ops::{Deviation, Moments, Square, Sum};
 use warpfold_core::rows::{Norm as Row, NormGradient};
@@ -54,47 +55,36 @@ impl<F: RowFloat> Statistics<F> {
 }
 
 /// Elements of a row, normalised, times a weight, plus a bias.
+#[inline(always)]
 pub fn scaled<F: RowFloat>(row: Row<F>, x: &[F], (weight, bias): (F, F), out: &mut [F]) {
-    vectorize(
-        #[inline(always)]
-        || {
-            for (x, out) in x.iter().zip(out) {
-                *out = row.normalised(*x).mul(weight).add(bias);
-            }
-        },
-    );
+    for (x, out) in x.iter().zip(out) {
+        *out = row.normalised(*x).mul(weight).add(bias);
+    }
 }
 
 /// Elements of a row, normalised, times their weights, plus their biases.
+#[inline(always)]
 pub fn affine<F: RowFloat>(row: Row<F>, x: &[F], (weight, bias): (&[F], &[F]), out: &mut [F]) {
-    vectorize(
-        #[inline(always)]
-        || {
-            for (((x, out), weight), bias) in x.iter().zip(out).zip(weight).zip(bias) {
-                *out = row.normalised(*x).mul(*weight).add(*bias);
-            }
-        },
-    );
+    for (((x, out), weight), bias) in x.iter().zip(out).zip(weight).zip(bias) {
+        *out = row.normalised(*x).mul(*weight).add(*bias);
+    }
 }
 
 /// The gradients of elements of a row, from those of its weighted elements.
+#[inline(always)]
 pub fn gradients<F: RowFloat>(
     (row, of_row): (Row<F>, NormGradient<F>),
     (x, gradient): (&[F], &[F]),
     weight: &[F],
     out: &mut [F],
 ) {
-    vectorize(
-        #[inline(always)]
-        || {
-            for (((x, gradient), weight), out) in x.iter().zip(gradient).zip(weight).zip(out) {
-                *out = of_row.gradient(row, row.normalised(*x), gradient.mul(*weight));
-            }
-        },
-    );
+    for (((x, gradient), weight), out) in x.iter().zip(gradient).zip(weight).zip(out) {
+        *out = of_row.gradient(row, row.normalised(*x), gradient.mul(*weight));
+    }
 }
 
 /// The gradients of elements of a row that have one weight, times `factor` in place of one over the deviation.
+#[inline(always)]
 pub fn of_constant<F: RowFloat>(
     (row, of_row): (Row<F>, NormGradient<F>),
     (x, gradient): (&[F], &[F]),
@@ -102,43 +92,31 @@ pub fn of_constant<F: RowFloat>(
     out: &mut [F],
 ) {
     let last = Row { inverse: factor, ..row };
-    vectorize(
-        #[inline(always)]
-        || {
-            for ((x, gradient), out) in x.iter().zip(gradient).zip(out) {
-                *out = of_row.gradient(last, row.normalised(*x), gradient.mul(weight));
-            }
-        },
-    );
+    for ((x, gradient), out) in x.iter().zip(gradient).zip(out) {
+        *out = of_row.gradient(last, row.normalised(*x), gradient.mul(weight));
+    }
 }
 
 /// Numbers times a factor.
+#[inline(always)]
 pub fn multiplied<F: RowFloat>(x: &[F], factor: F, out: &mut [F]) {
-    vectorize(
-        #[inline(always)]
-        || {
-            for (x, out) in x.iter().zip(out) {
-                *out = x.mul(factor);
-            }
-        },
-    );
+    for (x, out) in x.iter().zip(out) {
+        *out = x.mul(factor);
+    }
 }
 
 /// The products of gradients and normalised elements of a row.
+#[inline(always)]
 pub fn products<F: RowFloat>(row: Row<F>, (x, gradient): (&[F], &[F]), out: &mut [F]) {
-    vectorize(
-        #[inline(always)]
-        || {
-            for ((x, gradient), out) in x.iter().zip(gradient).zip(out) {
-                *out = gradient.mul(row.normalised(*x));
-            }
-        },
-    );
+    for ((x, gradient), out) in x.iter().zip(gradient).zip(out) {
+        *out = gradient.mul(row.normalised(*x));
+    }
 }
 
 /// What becomes of the elements of a row after they were normalised.
 pub trait Affine<F>: Sync {
-    /// The results of elements of a row, of which the first is number `from` of row number `at`.
+    /// The results of elements of a row, of which the first is number `from` of row number `at`: inlined, since it has
+    /// the instructions of its caller.
     fn apply(&self, at: usize, from: usize, row: Row<F>, x: &[F], out: &mut [F]);
 }
 
@@ -151,6 +129,7 @@ pub struct OfElements<F> {
 }
 
 impl<F: RowFloat> Affine<F> for OfElements<F> {
+    #[inline(always)]
     fn apply(&self, _at: usize, from: usize, row: Row<F>, x: &[F], out: &mut [F]) {
         let of = from..from + x.len();
         affine(row, x, (&self.weight[of.clone()], &self.bias[of]), out);
@@ -158,6 +137,7 @@ impl<F: RowFloat> Affine<F> for OfElements<F> {
 }
 
 impl<F: RowFloat> Affine<F> for () {
+    #[inline(always)]
     fn apply(&self, _at: usize, _from: usize, row: Row<F>, x: &[F], out: &mut [F]) {
         scaled(row, x, (F::ONE, F::NOTHING), out);
     }
@@ -211,9 +191,15 @@ impl<F: RowFloat, A: Affine<F>> RowOp<F> for Forward<F, A> {
     fn map(&self, block: &mut Block<'_, F>, stats: &[Row<F>], out: &mut [F]) {
         let n = block.part.n;
         let rows = block.x[0].chunks_exact(n).zip(stats).zip(out.chunks_exact_mut(n));
-        for (at, ((x, row), out)) in block.part.rows.clone().zip(rows) {
-            self.affine.apply(at, block.part.from, *row, x, out);
-        }
+        let rows = block.part.rows.clone().zip(rows);
+        vectorize(
+            #[inline(always)]
+            || {
+                for (at, ((x, row), out)) in rows {
+                    self.affine.apply(at, block.part.from, *row, x, out);
+                }
+            },
+        );
     }
 }
 
@@ -250,30 +236,32 @@ impl<F: RowFloat> RowOp<F> for Backward<F> {
             return self.forward.statistics.nodes(x, n, nodes);
         }
         let weight = &self.forward.affine.weight[part.from..part.from + n];
-        for (gradient, terms) in gradient.chunks_exact(n).zip(terms.chunks_exact_mut(n)) {
-            vectorize(
-                #[inline(always)]
-                || {
+        let rows = gradient.chunks_exact(n).zip(terms.chunks_exact_mut(n));
+        vectorize(
+            #[inline(always)]
+            || {
+                for (gradient, terms) in rows {
                     for ((gradient, weight), term) in gradient.iter().zip(weight).zip(terms) {
                         *term = gradient.mul(*weight);
                     }
-                },
-            );
-        }
+                }
+            },
+        );
         if self.forward.statistics.layer {
             sums(terms, n, nodes, 0);
         }
-        for (at, (x, terms)) in x.chunks_exact(n).zip(terms.chunks_exact_mut(n)).enumerate() {
-            let row = self.rows.as_ref().map_or(stats[at].0, |rows| rows[part.rows.start + at]);
-            vectorize(
-                #[inline(always)]
-                || {
+        let of_rows = x.chunks_exact(n).zip(terms.chunks_exact_mut(n)).enumerate();
+        vectorize(
+            #[inline(always)]
+            || {
+                for (at, (x, terms)) in of_rows {
+                    let row = self.rows.as_ref().map_or(stats[at].0, |rows| rows[part.rows.start + at]);
                     for (x, term) in x.iter().zip(terms) {
                         *term = term.mul(row.normalised(*x));
                     }
-                },
-            );
-        }
+                }
+            },
+        );
         sums(terms, n, nodes, 1);
     }
 
@@ -298,9 +286,15 @@ impl<F: RowFloat> RowOp<F> for Backward<F> {
         let n = block.part.n;
         let weight = &self.forward.affine.weight[block.part.from..block.part.from + n];
         let rows = block.x[0].chunks_exact(n).zip(block.x[1].chunks_exact(n)).zip(stats);
-        for (((x, gradient), (row, of_row)), out) in rows.zip(out.chunks_exact_mut(n)) {
-            gradients((*row, *of_row), (x, gradient), weight, out);
-        }
+        let rows = rows.zip(out.chunks_exact_mut(n));
+        vectorize(
+            #[inline(always)]
+            || {
+                for (((x, gradient), (row, of_row)), out) in rows {
+                    gradients((*row, *of_row), (x, gradient), weight, out);
+                }
+            },
+        );
     }
 
     fn columns(&self) -> usize {
@@ -313,8 +307,14 @@ impl<F: RowFloat> RowOp<F> for Backward<F> {
         }
         let n = block.part.n;
         let rows = block.x[0].chunks_exact(n).zip(block.x[1].chunks_exact(n)).zip(stats);
-        for (((x, gradient), (row, _)), out) in rows.zip(out.chunks_exact_mut(n)) {
-            products(*row, (x, gradient), out);
-        }
+        let rows = rows.zip(out.chunks_exact_mut(n));
+        vectorize(
+            #[inline(always)]
+            || {
+                for (((x, gradient), (row, _)), out) in rows {
+                    products(*row, (x, gradient), out);
+                }
+            },
+        );
     }
 }

@@ -134,11 +134,8 @@ impl Lines {
         });
     }
 
-    /// The part as it lies in memory, if the elements are `F`s that lie as in a tile.
-    ///
-    /// # Safety
-    /// The part is within the rows, which are readable for `'a`.
-    pub unsafe fn in_place<'a, F: Element>(&self, part: &Part) -> Option<&'a [F]> {
+    /// Where a part begins, if its elements are `F`s that lie in memory as in a tile.
+    fn tile<F: Element>(&self, part: &Part) -> Option<*mut F> {
         let size = size_of::<F>() as isize;
         if self.dtype != F::DTYPE || self.swapped || part.n == 0 {
             return None;
@@ -147,11 +144,29 @@ impl Lines {
         self.rectangles(part, |r| {
             several |= one.is_some();
             let dense = (r.n == 1 || r.step == size) && (r.rows == 1 || r.row_step == size * r.n as isize);
-            one = Some(dense.then_some(r.at));
+            one = Some(dense.then_some(r.at.cast::<F>()));
         });
-        let at = one.flatten().filter(|at| !several && at.cast::<F>().is_aligned())?;
+        one.flatten().filter(|at| !several && at.is_aligned())
+    }
+
+    /// The part as it lies in memory, if the elements are `F`s that lie as in a tile.
+    ///
+    /// # Safety
+    /// The part is within the rows, which are readable for `'a`.
+    pub unsafe fn in_place<'a, F: Element>(&self, part: &Part) -> Option<&'a [F]> {
+        let at = self.tile::<F>(part)?;
         // SAFETY: one rectangle has all elements, densely, aligned; the caller vouches that they are readable.
-        Some(unsafe { std::slice::from_raw_parts(at.cast(), part.rows.len() * part.n) })
+        Some(unsafe { std::slice::from_raw_parts(at, part.rows.len() * part.n) })
+    }
+
+    /// The part as it lies in memory, to be written, if results are `F`s that lie as in a tile.
+    ///
+    /// # Safety
+    /// As of [`Lines::store`], for `'a`. What is there is not read before it is written.
+    pub unsafe fn out_in_place<'a, F: RowFloat>(&self, part: &Part) -> Option<&'a mut [F]> {
+        let at = self.tile::<F>(part)?;
+        // SAFETY: as of `in_place`; the caller vouches that nobody else uses them.
+        Some(unsafe { std::slice::from_raw_parts_mut(at, part.rows.len() * part.n) })
     }
 
     /// Copies a part to a tile by `gather`, which reads elements of this dtype.

@@ -271,8 +271,9 @@ fn run<F: RowFloat>(
         }
         false => {
             let total = if smoothing == 0.0 { F::ZERO } else { sum(&weights, options)? };
-            let op = Classes::new(dtype, shares, classes, &input, (weights, total), scales);
-            rows_of(call, &op, &[input], want)?
+            let inputs = [input];
+            let op = Classes::new(dtype, shares, classes, &inputs[0], (weights, total), scales);
+            rows_of(call, &op, &inputs, want)?
         }
     };
     let losses: Vec<F> = rows.iter().map(|row| row.loss).collect();

@@ -58,7 +58,7 @@ pub trait RowOp<F: RowFloat>: Sync {
     /// What follows from the node of a row.
     fn finish(&self, _round: usize, _row: usize, _node: Node<F>, _stat: &mut Self::Stat) {}
 
-    /// The results of the block's elements.
+    /// Writes the results of the block's elements. What is there before is not read.
     fn map(&self, block: &mut Block<'_, F>, stats: &[Self::Stat], out: &mut [F]);
 
     /// How many numbers of each element are summed down the rows.

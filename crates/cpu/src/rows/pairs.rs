@@ -3,14 +3,14 @@
 use warpfold_array::{Array, ArrayRef, Error, RowError};
 use warpfold_core::ops::Sum;
 use warpfold_core::rows::{BinaryEntropy, Cosine, Distance, Divergence, Huber, Loss as Term, Product, Squared};
-use warpfold_core::{Pair, Reducer, Zip};
+use warpfold_core::{Pair, Reducer};
 
 use crate::kernel::{Kernel, Tree};
 use crate::reduction::on_threads;
-use crate::zip;
+use crate::zip::{self, Any, Zips};
 
 use super::call::{Call, floats, rounded, with_float};
-use super::each::{Angle, Each};
+use super::each::{Angle, Derivatives, Each, Losses};
 use super::lines::RowFloat;
 use super::loss::LossReduction;
 
@@ -100,15 +100,11 @@ pub fn loss(
     let call = checked("loss", loss, by, [&x, &y], options)?;
     with_float!(x.dtype(), F => with_term!(loss, F, term => match by {
         LossReduction::None => {
-            let op = Each::<F, _>::new(
-                vec![1.0],
-                #[inline(always)]
-                |x, y| term.zip(x, y),
-            );
+            let op = Each::<F, _>::new(vec![1.0], Losses(term));
             call.map(&op, &[call.input(x), call.input(y)], None)
         }
         _ => {
-            let mut sums = reduced::<F, _, _>(&call, [x, y], term, &Tree(Sum::<F>::total()), options)?;
+            let mut sums = reduced::<F, _, _>(&call, [x, y], Losses(term), &Tree(Sum::<F>::total()), options)?;
             let divisor = divisor::<F>(&call, by);
             sums.iter_mut().for_each(|sum| *sum /= divisor);
             rounded(&sums, x.dtype(), call.lengths(false))
@@ -159,7 +155,7 @@ pub fn loss_backward(
 pub fn dot(x: ArrayRef<'_>, y: ArrayRef<'_>, options: &Pairs<'_>) -> Result<Array, Error> {
     let call = call("dot", [&x, &y], options.axes, options)?;
     with_float!(x.dtype(), F => {
-        let sums = reduced::<F, _, _>(&call, [x, y], Product, &Tree(Sum::<F>::total()), options)?;
+        let sums = reduced::<F, _, _>(&call, [x, y], Losses(Product), &Tree(Sum::<F>::total()), options)?;
         rounded(&sums, x.dtype(), call.lengths(false))
     })
 }
@@ -192,7 +188,7 @@ pub fn cosine_similarity(x: ArrayRef<'_>, y: ArrayRef<'_>, epsilon: f64, options
     let call = call("cosine_similarity", [&x, &y], options.axes, options)?;
     with_float!(x.dtype(), F => {
         let cosine = Cosine { epsilon: epsilon as F };
-        rounded(&reduced::<F, _, _>(&call, [x, y], Pair, &Tree(cosine), options)?, x.dtype(), call.lengths(false))
+        rounded(&reduced::<F, _, _>(&call, [x, y], Any(Pair), &Tree(cosine), options)?, x.dtype(), call.lengths(false))
     })
 }
 
@@ -245,7 +241,7 @@ fn checked<'a>(
 }
 
 /// What two arrays are reduced to along the call's axes.
-fn reduced<F: RowFloat, Z: Zip<F, F>, K: Kernel<R: Reducer<Item = Z::Item, Output = F>>>(
+fn reduced<F: RowFloat, Z: Zips<F, F>, K: Kernel<R: Reducer<Item = Z::Item, Output = F>>>(
     call: &Call<'_>,
     arrays: [ArrayRef<'_>; 2],
     zip: Z,
@@ -293,10 +289,5 @@ fn derivatives<F: RowFloat, Z: Term<F>>(
         }
         None => scales(call, reduction, options)?,
     };
-    let op = Each::new(
-        scales,
-        #[inline(always)]
-        |x, y| term.derivative(x, y),
-    );
-    call.map(&op, &inputs, None)
+    call.map(&Each::new(scales, Derivatives(term)), &inputs, None)
 }

@@ -6,6 +6,7 @@ use warpfold_core::ops::Powers;
 use warpfold_core::rows::{LogSoftmax, Softmax as Row, log_softmax_gradient, softmax_gradient};
 use warpfold_core::{DType, Real};
 
+use crate::exponentials::exponentials_of;
 use crate::load::Loaded;
 use crate::simd::vectorize;
 
@@ -160,7 +161,7 @@ fn backward(
     let call = Call::new(name, y, axes, options.threads)?;
     call.alike("the gradients", &gradient)?;
     with_float!(y.dtype(), F => {
-        let op = Backward::<F> { log, scale: F::from_f64(options.scale) };
+        let op = Backward::<F> { log, scale: F::from_f64(options.scale), dtype: y.dtype() };
         call.map(&op, &[call.input(y), call.input(gradient)], None)
     })
 }
@@ -234,17 +235,18 @@ impl<F: RowFloat> RowOp<F> for Forward<F> {
     fn map(&self, block: &mut Block<'_, F>, stats: &[Both<F>], out: &mut [F]) {
         let n = block.part.n;
         if self.log {
-            for ((x, stat), out) in block.x[0].chunks_exact(n).zip(stats).zip(out.chunks_exact_mut(n)) {
-                let row = LogSoftmax { log: stat.log, rest: stat.rest };
-                vectorize(
-                    #[inline(always)]
-                    || {
+            let rows = block.x[0].chunks_exact(n).zip(stats).zip(out.chunks_exact_mut(n));
+            vectorize(
+                #[inline(always)]
+                || {
+                    for ((x, stat), out) in rows {
+                        let row = LogSoftmax { log: stat.log, rest: stat.rest };
                         for (x, out) in x.iter().zip(out) {
                             *out = row.log_probability(*x);
                         }
-                    },
-                );
-            }
+                    }
+                },
+            );
         } else {
             let dtype = if self.scales() { F::DTYPE } else { self.dtype };
             let row = |row: usize| Row { scale: stats[row].scale, inverse: stats[row].inverse };
@@ -260,6 +262,8 @@ impl<F: RowFloat> RowOp<F> for Forward<F> {
 struct Backward<F> {
     log: bool,
     scale: F,
+    /// That of the results which gradients are pulled through.
+    dtype: DType,
 }
 
 impl<F: RowFloat> RowOp<F> for Backward<F> {
@@ -286,25 +290,37 @@ impl<F: RowFloat> RowOp<F> for Backward<F> {
     }
 
     fn map(&self, block: &mut Block<'_, F>, stats: &[F], out: &mut [F]) {
-        let n = block.part.n;
-        let (rows, scale) = (block.x[0].chunks_exact(n).zip(block.x[1].chunks_exact(n)).zip(stats), self.scale);
-        for (((y, gradient), &sum), out) in rows.zip(out.chunks_exact_mut(n)) {
-            let each = y.iter().zip(gradient).zip(out);
-            vectorize(
-                #[inline(always)]
-                || match self.log {
-                    false => {
-                        for ((y, gradient), out) in each {
-                            *out = softmax_gradient(*y, *gradient, sum).mul(scale);
+        let Block { part, x: [y, gradient, _], terms, .. } = block;
+        let (n, scale) = (part.n, self.scale);
+        // Ordinary exponentials have the same bits for less.
+        let ordinary = self.log && exponentials_of(self.dtype, y, terms);
+        let of_rows = |x| <[F]>::chunks_exact(x, n);
+        let rows = of_rows(if ordinary { terms } else { y }).zip(of_rows(gradient)).zip(stats);
+        let rows = rows.zip(out.chunks_exact_mut(n));
+        vectorize(
+            #[inline(always)]
+            || {
+                for (((x, gradient), &sum), out) in rows {
+                    let each = x.iter().zip(gradient).zip(out);
+                    match (self.log, ordinary) {
+                        (false, _) => {
+                            for ((y, gradient), out) in each {
+                                *out = softmax_gradient(*y, *gradient, sum).mul(scale);
+                            }
+                        }
+                        (true, true) => {
+                            for ((probability, gradient), out) in each {
+                                *out = log_softmax_gradient(*probability, *gradient, sum).mul(scale);
+                            }
+                        }
+                        (true, false) => {
+                            for ((y, gradient), out) in each {
+                                *out = log_softmax_gradient(y.full_exp(), *gradient, sum).mul(scale);
+                            }
                         }
                     }
-                    true => {
-                        for ((y, gradient), out) in each {
-                            *out = log_softmax_gradient(y.full_exp(), *gradient, sum).mul(scale);
-                        }
-                    }
-                },
-            );
-        }
+                }
+            },
+        );
     }
 }

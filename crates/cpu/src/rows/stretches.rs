@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use warpfold_core::rows::{Norm as Row, NormGradient};
 
+use crate::simd::vectorize;
+
 use super::engine::{Block, Node, RowOp};
 use super::layer::{Affine, affine, gradients, of_constant, products, scaled};
 use super::lines::RowFloat;
@@ -26,12 +28,14 @@ pub struct Stretches {
 
 impl Stretches {
     /// Where the numbers are one for each element: those of `n` elements of a row.
+    #[inline(always)]
     fn each(&self, row: usize, from: usize, n: usize) -> Option<Range<usize>> {
         let first = (self.first + row % self.groups) * self.len + from;
         (self.run < SHORT).then_some(first..first + n)
     }
 
     /// Calls `f` with the stretches of `n` elements of a row, and the channel of each.
+    #[inline(always)]
     fn for_each(&self, row: usize, from: usize, n: usize, mut f: impl FnMut(Range<usize>, usize)) {
         let first = (self.first + row % self.groups) * self.len + from;
         let mut at = 0;
@@ -55,13 +59,20 @@ pub struct OfChannels<F> {
 }
 
 impl<F: RowFloat> Affine<F> for OfChannels<F> {
+    #[inline(always)]
     fn apply(&self, at: usize, from: usize, row: Row<F>, x: &[F], out: &mut [F]) {
         match self.stretches.each(at, from, x.len()) {
             Some(of_row) => affine(row, x, (&self.weight[of_row.clone()], &self.bias[of_row]), out),
-            None => self.stretches.for_each(at, from, x.len(), |range, channel| {
-                let numbers = (self.weight[channel], self.bias[channel]);
-                scaled(row, &x[range.clone()], numbers, &mut out[range]);
-            }),
+            None => self.stretches.for_each(
+                at,
+                from,
+                x.len(),
+                #[inline(always)]
+                |range, channel| {
+                    let numbers = (self.weight[channel], self.bias[channel]);
+                    scaled(row, &x[range.clone()], numbers, &mut out[range]);
+                },
+            ),
         }
     }
 }
@@ -85,7 +96,11 @@ impl<F: RowFloat> RowOp<F> for Sums<'_, F> {
             let end = part.rows.end.min((group + 1) * self.channels);
             let of_group = at..at + (end - row) * part.n;
             let both = (&x[of_group.clone()], &gradient[of_group.clone()]);
-            products(self.norms[group], both, &mut terms[of_group.clone()]);
+            let terms = &mut terms[of_group.clone()];
+            vectorize(
+                #[inline(always)]
+                || products(self.norms[group], both, terms),
+            );
             (row, at) = (end, of_group.end);
         }
         sums(terms, part.n, nodes, 0);
@@ -121,15 +136,27 @@ impl<F: RowFloat> RowOp<F> for Backward<'_, F> {
     fn map(&self, block: &mut Block<'_, F>, _stats: &[()], out: &mut [F]) {
         let (n, from) = (block.part.n, block.part.from);
         let rows = block.x[0].chunks_exact(n).zip(block.x[1].chunks_exact(n)).zip(out.chunks_exact_mut(n));
-        for (at, ((x, gradient), out)) in block.part.rows.clone().zip(rows) {
-            let row = self.rows[at];
-            match self.stretches.each(at, from, n) {
-                Some(of_row) => gradients(row, (x, gradient), &self.weight[of_row], out),
-                None => self.stretches.for_each(at, from, n, |range, channel| {
-                    let both = (&x[range.clone()], &gradient[range.clone()]);
-                    of_constant(row, both, (self.weight[channel], row.0.inverse), &mut out[range]);
-                }),
-            }
-        }
+        let rows = block.part.rows.clone().zip(rows);
+        vectorize(
+            #[inline(always)]
+            || {
+                for (at, ((x, gradient), out)) in rows {
+                    let row = self.rows[at];
+                    match self.stretches.each(at, from, n) {
+                        Some(of_row) => gradients(row, (x, gradient), &self.weight[of_row], out),
+                        None => self.stretches.for_each(
+                            at,
+                            from,
+                            n,
+                            #[inline(always)]
+                            |range, channel| {
+                                let both = (&x[range.clone()], &gradient[range.clone()]);
+                                of_constant(row, both, (self.weight[channel], row.0.inverse), &mut out[range]);
+                            },
+                        ),
+                    }
+                }
+            },
+        );
     }
 }

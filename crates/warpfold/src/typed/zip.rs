@@ -111,7 +111,7 @@ impl<X: View + ?Sized, Y: View + ?Sized> Zip<'_, X, Y> {
         let arrays = ((x, cpu::as_they_are::<X::Elem>()), (y, cpu::as_they_are::<Y::Elem>()));
         let data = on_threads(self.threads, |threads| {
             // SAFETY: the elements of a view are of its type.
-            unsafe { cpu::reduce("zip", arrays, &axes, Pair, &Tree(reducer), threads) }
+            unsafe { cpu::reduce("zip", arrays, &axes, cpu::Any(Pair), &Tree(reducer), threads) }
         })??;
         Ok(Tensor { shape, data })
     }

@@ -183,7 +183,7 @@ fn reducers_of_pairs() {
             (y.view(), gather::gather_same::<i64>(y.view().is_swapped())),
         );
         // SAFETY: each gather is that of its array.
-        let got = unsafe { zip::reduce("zip", arrays, &sorted, Pair, &Tree(Chain), 1 + r.below(3)) }.unwrap();
+        let got = unsafe { zip::reduce("zip", arrays, &sorted, zip::Any(Pair), &Tree(Chain), 1 + r.below(3)) }.unwrap();
         let (x, y) = (wide::<u8>(&x), wide::<i64>(&y));
         let want: Vec<_> = rows(&shape, &axes)
             .into_iter()
