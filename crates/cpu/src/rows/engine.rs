@@ -5,7 +5,6 @@
 //! the first element is computed.
 
 use std::marker::PhantomData;
-use std::ops::Range;
 
 use warpfold_core::Reducer;
 
@@ -14,9 +13,11 @@ use crate::parallel::{for_each, results};
 use crate::policy::{BLOCK, CHUNK, ONE_THREAD};
 use crate::tree::combine_nodes;
 
+use super::aligned::Aligned;
 use super::columns::Columns;
-use super::lines::{Lines, Part, RowFloat};
+use super::lines::{Lines, Part, RowFloat, with_one_nan};
 pub use super::op::{Block, INPUTS, Input, Node, RowOp};
+use super::parts::{blocks, pieces, slice};
 
 /// An operation on the rows of arrays.
 pub struct Work<'a, F: RowFloat, O: RowOp<F>> {
@@ -46,15 +47,20 @@ pub struct Work<'a, F: RowFloat, O: RowOp<F>> {
 const ACROSS: usize = 1 << 17;
 /// Rows that are transposed together: a cache line of the smallest elements.
 const LANES: usize = 32;
+/// Elements of short rows that are computed together: those of two inputs, as floats, and what is kept of them, stay in
+/// L1.
+const BATCH: usize = BLOCK / 2;
+/// Elements of a row that are loaded at once.
+const WHOLE: usize = 1 << 16;
 /// Tasks of a thread.
 const TASKS: usize = 8;
 
 /// Memory for a batch.
 struct Room<F> {
-    x: [Vec<F>; INPUTS],
+    x: [Aligned<F>; INPUTS],
     mask: Vec<u8>,
-    terms: Vec<F>,
-    out: Vec<F>,
+    terms: Aligned<F>,
+    out: Aligned<F>,
 }
 
 /// [`RowOp::join`] as a reducer of nodes.
@@ -98,7 +104,7 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
         let across = self.inputs.iter().any(|input| input.lines.across());
         let (batch, chunk) = match across {
             true => (LANES.min(self.rows), ACROSS / LANES),
-            false => ((BLOCK / self.len).max(1), CHUNK),
+            false => ((BATCH / self.len).max(1), CHUNK),
         };
         let mut each = self.rows.div_ceil(TASKS * self.threads).max(batch);
         if self.op.columns() > 0 {
@@ -126,10 +132,15 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
                     tasks(batch),
                     |task| run(tasks(batch), task),
                     |i| {
-                        let part = task(i, batch);
+                        let (part, mut room) = (task(i, batch), self.room());
+                        let width = if part.rows.len() > 1 { part.n } else { BLOCK };
                         let stats = &stats[part.rows.clone()];
-                        // SAFETY: the caller's.
-                        unsafe { self.reduce(round, &part, &mut self.room(), stats) }
+                        self.of_pieces(round, &part, width, |piece| {
+                            // SAFETY: the caller's.
+                            let (x, mask) = unsafe { self.load(piece, &mut room.x, &mut room.mask) };
+                            let terms = room.terms.room(piece.rows.len() * piece.n);
+                            self.nodes(round, piece, x, mask, terms, stats)
+                        })
                     },
                 );
                 for (row, stat) in stats.iter_mut().enumerate() {
@@ -172,26 +183,29 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
     }
 
     fn room(&self) -> Room<F> {
-        Room { x: [const { Vec::new() }; INPUTS], mask: Vec::new(), terms: Vec::new(), out: Vec::new() }
+        Room { x: [const { Aligned::new() }; INPUTS], mask: Vec::new(), terms: Aligned::new(), out: Aligned::new() }
     }
 
-    /// The nodes of a part.
-    ///
-    /// # Safety
-    /// As [`Work::run`].
-    unsafe fn reduce(&self, round: usize, part: &Part, room: &mut Room<F>, stats: &[O::Stat]) -> Vec<Node<F>> {
-        let mut of_part = |part: &Part| {
-            // SAFETY: the caller's.
-            let (x, mask) = unsafe { self.load(part, &mut room.x, &mut room.mask) };
-            room.terms.resize(part.rows.len() * part.n, F::ZERO);
-            self.nodes(round, part, x, mask, &mut room.terms, stats)
-        };
-        if part.rows.len() > 1 || part.n <= BLOCK {
-            return of_part(part);
+    /// How many elements of each row of a part are loaded at a time. Of a long row floats would fill L2, so a block is
+    /// read again where its results are computed; what is kept of it stays.
+    fn width(&self, part: &Part) -> usize {
+        if part.n <= WHOLE || part.rows.len() > 1 || self.op.prepares() { part.n } else { BLOCK }
+    }
+
+    /// The nodes of a part, from those of its pieces. If there are several, it has one row.
+    fn of_pieces(
+        &self,
+        round: usize,
+        part: &Part,
+        width: usize,
+        mut of_piece: impl FnMut(&Part) -> Vec<Node<F>>,
+    ) -> Vec<Node<F>> {
+        if width >= part.n {
+            return of_piece(part);
         }
-        let mut nodes: Vec<Node<F>> = pieces(part, BLOCK).map(|part| of_part(&part)[0]).collect();
-        let last = (part.n - 1) % BLOCK + 1;
-        combine_nodes(&Joined(self.op, round, PhantomData), &mut nodes, BLOCK as u64, last as u64);
+        let mut nodes: Vec<Node<F>> = pieces(part, width).map(|piece| of_piece(&piece)[0]).collect();
+        let last = (part.n - 1) % width + 1;
+        combine_nodes(&Joined(self.op, round, PhantomData), &mut nodes, width as u64, last as u64);
         vec![nodes[0]]
     }
 
@@ -240,26 +254,64 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
         sums: &mut [Columns<F>],
     ) {
         let Room { x, mask, terms, out } = room;
-        // SAFETY: the caller's.
-        let (x, mask) = unsafe { self.load(part, x, mask) };
-        if let Some(prepared) = self.prepared {
-            // SAFETY: the caller vouches for this output, too, and this part of it is this task's.
-            unsafe { prepared.store(part, x[0]) };
+        let terms = terms.room(part.rows.len() * part.n);
+        let out = out.room((part.rows.len() * part.n).min(BLOCK));
+        let (fresh, width) = (stats.is_empty(), self.width(part));
+        if width >= part.n {
+            // SAFETY: the caller's.
+            let (x, mask) = unsafe { self.load(part, x, mask) };
+            if let Some(prepared) = self.prepared {
+                // SAFETY: the caller vouches for this output, too, and this part of it is this task's.
+                unsafe { prepared.store(part, x[0]) };
+            }
+            let own = self.own(part, fresh, |round, own| self.nodes(round, part, x, mask, terms, own));
+            let stats = if fresh { &own[..] } else { &stats[part.rows.clone()] };
+            // SAFETY: the caller's.
+            return unsafe { self.mapped(part, [first, from], (x, mask, terms, fresh), out, stats, sums) };
         }
-        terms.resize(part.rows.len() * part.n, F::ZERO);
-        out.resize((part.rows.len() * part.n).min(BLOCK), F::ZERO);
-        let fresh = stats.is_empty();
-        let mut own = Vec::new();
-        if fresh {
-            own.resize(part.rows.len(), O::Stat::default());
-            for round in 0..self.op.rounds() {
-                let nodes = self.nodes(round, part, x, mask, terms, &own);
-                for ((row, stat), node) in part.rows.clone().zip(&mut own).zip(nodes) {
-                    self.op.finish(round, row, node, stat);
-                }
+        let own = self.own(part, fresh, |round, own| {
+            self.of_pieces(round, part, width, |piece| {
+                // SAFETY: the caller's.
+                let (x, mask) = unsafe { self.load(piece, x, mask) };
+                self.nodes(round, piece, x, mask, &mut terms[piece.from - part.from..][..piece.n], own)
+            })
+        });
+        let stats = if fresh { &own[..] } else { &stats[part.rows.clone()] };
+        for piece in pieces(part, width) {
+            let terms = &mut terms[piece.from - part.from..][..piece.n];
+            // SAFETY: the caller's.
+            unsafe {
+                let (x, mask) = self.load(&piece, x, mask);
+                self.mapped(&piece, [first, from], (x, mask, terms, fresh), out, stats, sums);
             }
         }
-        let stats = if fresh { &own[..] } else { &stats[part.rows.clone()] };
+    }
+
+    /// What the rows of a part are reduced to by `nodes` of each round, unless that is known.
+    fn own(&self, part: &Part, fresh: bool, mut nodes: impl FnMut(usize, &[O::Stat]) -> Vec<Node<F>>) -> Vec<O::Stat> {
+        let mut own = vec![O::Stat::default(); if fresh { part.rows.len() } else { 0 }];
+        for round in (0..self.op.rounds()).filter(|_| fresh) {
+            let nodes = nodes(round, &own);
+            for ((row, stat), node) in part.rows.clone().zip(&mut own).zip(nodes) {
+                self.op.finish(round, row, node, stat);
+            }
+        }
+        own
+    }
+
+    /// Computes the results of a part that is loaded.
+    ///
+    /// # Safety
+    /// As [`Work::run`].
+    unsafe fn mapped(
+        &self,
+        part: &Part,
+        [first, from]: [usize; 2],
+        (x, mask, terms, fresh): ([&[F]; INPUTS], Option<&[u8]>, &mut [F], bool),
+        out: &mut [F],
+        stats: &[O::Stat],
+        sums: &mut [Columns<F>],
+    ) {
         if let Some(places) = self.stats.filter(|_| part.from == 0) {
             for (row, stat) in part.rows.clone().zip(stats) {
                 // SAFETY: the caller vouches for a place for each row, and the row's first part is this task's.
@@ -275,7 +327,10 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
                 // SAFETY: the caller vouches for the output, and this part of it is this task's; of what may lie there
                 // the elements were copied.
                 match unsafe { output.out_in_place(&block.part) } {
-                    Some(out) => self.op.map(&mut block, stats, out),
+                    Some(out) => {
+                        self.op.map(&mut block, stats, out);
+                        with_one_nan(out);
+                    }
                     None => {
                         self.op.map(&mut block, stats, out);
                         // SAFETY: as above.
@@ -297,7 +352,7 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
     unsafe fn load<'r>(
         &self,
         part: &Part,
-        room: &'r mut [Vec<F>; INPUTS],
+        room: &'r mut [Aligned<F>; INPUTS],
         mask_room: &'r mut Vec<u8>,
     ) -> ([&'r [F]; INPUTS], Option<&'r [u8]>) {
         let n = part.rows.len() * part.n;
@@ -315,56 +370,15 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
             // SAFETY: the caller vouches for the rows.
             let in_place = if copied { None } else { unsafe { input.lines.in_place(part) } };
             x[i] = in_place.unwrap_or_else(|| {
-                room.resize(n, F::ZERO);
+                let room = room.room(n);
                 // SAFETY: the caller vouches for the rows, and there is room for the part.
                 unsafe { input.lines.load(input.gather, part, room.as_mut_ptr()) };
                 if prepares {
-                    self.op.prepare(&mut room[..n], x[1], mask);
+                    self.op.prepare(room, x[1], mask);
                 }
-                &room[..n]
+                &*room
             });
         }
         (x, mask)
-    }
-}
-
-/// A part in pieces of so many elements of each row.
-fn pieces(part: &Part, width: usize) -> impl Iterator<Item = Part> {
-    let Part { ref rows, from, n } = *part;
-    let rows = rows.clone();
-    (0..n).step_by(width).map(move |at| Part { rows: rows.clone(), from: from + at, n: width.min(n - at) })
-}
-
-/// Calls `f` with each block of a part, the place of its first element in the part's tile, and its rows, counted from
-/// the part's first.
-fn blocks(part: &Part, mut f: impl FnMut(Part, usize, Range<usize>)) {
-    let (rows, n) = (part.rows.len(), part.n);
-    let (height, width) = if n > BLOCK { (1, BLOCK) } else { (BLOCK / n, n) };
-    for row in (0..rows).step_by(height) {
-        let of_block = row..rows.min(row + height);
-        for from in (0..n).step_by(width) {
-            let rows = part.rows.start + of_block.start..part.rows.start + of_block.end;
-            let block = Part { rows, from: part.from + from, n: width.min(n - from) };
-            f(block, row * n + from, of_block.clone());
-        }
-    }
-}
-
-/// The elements of a block.
-fn slice<'a, F>(
-    part: Part,
-    place: usize,
-    x: [&'a [F]; INPUTS],
-    mask: Option<&'a [u8]>,
-    terms: &'a mut [F],
-) -> Block<'a, F> {
-    let range = place..place + part.rows.len() * part.n;
-    let of = |x: &'a [F]| if x.is_empty() { x } else { &x[range.clone()] };
-    Block {
-        x: x.map(of),
-        mask: mask.map(|mask| &mask[range.clone()]),
-        terms: &mut terms[range.clone()],
-        fresh: true,
-        part,
     }
 }

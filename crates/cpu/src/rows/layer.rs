@@ -124,15 +124,23 @@ pub trait Affine<F>: Sync {
 pub struct OfElements<F> {
     /// With the offset; 1 without weights, which changes no bit.
     pub weight: Vec<F>,
-    /// -0.0 without biases, which changes no bit.
-    pub bias: Vec<F>,
+    /// If there are any.
+    pub bias: Option<Vec<F>>,
 }
 
 impl<F: RowFloat> Affine<F> for OfElements<F> {
     #[inline(always)]
     fn apply(&self, _at: usize, from: usize, row: Row<F>, x: &[F], out: &mut [F]) {
         let of = from..from + x.len();
-        affine(row, x, (&self.weight[of.clone()], &self.bias[of]), out);
+        let weight = &self.weight[of.clone()];
+        match &self.bias {
+            Some(bias) => affine(row, x, (weight, &bias[of]), out),
+            None => {
+                for ((x, out), weight) in x.iter().zip(out).zip(weight) {
+                    *out = row.normalised(*x).mul(*weight);
+                }
+            }
+        }
     }
 }
 

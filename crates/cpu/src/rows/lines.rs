@@ -288,6 +288,23 @@ unsafe fn round<F: RowFloat, T: Element>(from: *const F, n: usize, to: *mut u8, 
     );
 }
 
+/// Makes NaNs the one that results have, as [`Lines::store`] does.
+pub fn with_one_nan<F: RowFloat>(x: &mut [F]) {
+    let any = vectorize(
+        #[inline(always)]
+        || {
+            x.iter().fold(
+                false,
+                #[inline(always)]
+                |any, x| any | x.is_nan(),
+            )
+        },
+    );
+    if any {
+        x.iter_mut().for_each(|x| *x = F::from_float(*x));
+    }
+}
+
 /// Rounds floats to a dtype: they become its elements.
 pub fn round_to<F: RowFloat>(dtype: DType, x: &mut [F]) {
     let (first, n) = (x.as_mut_ptr(), x.len());

@@ -4,6 +4,7 @@
 //! [`warpfold_core::rows`]. Sums are the library's tree, so a row's results depend on the row alone.
 #![cfg(feature = "reductions")]
 
+mod aligned;
 mod batch;
 pub(crate) mod call;
 mod classes;
@@ -20,6 +21,7 @@ mod nodes;
 mod norm;
 mod op;
 mod pairs;
+mod parts;
 mod scatter;
 mod softmax;
 mod stretches;

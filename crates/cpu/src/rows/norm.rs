@@ -294,7 +294,7 @@ fn of<F: RowFloat>(
     let statistics = Statistics { layer, len: call.len as u64, epsilon: F::from_f64(options.epsilon) };
     let weight = weights(options)?.unwrap_or_else(|| vec![F::ONE; call.len]);
     let bias = options.bias.map(|bias| floats(&bias)).transpose()?;
-    let affine = OfElements { weight, bias: bias.unwrap_or_else(|| vec![F::NOTHING; call.len]) };
+    let affine = OfElements { weight, bias };
     Ok(Forward { statistics, sums, affine })
 }
 

@@ -134,8 +134,10 @@ pub fn loss_backward(
     options: &Pairs<'_>,
 ) -> Result<Array, Error> {
     let call = checked("loss_backward", loss, reduction, [&x, &y], options)?;
+    // The element itself is not read where its derivative is the target's.
+    let read = if matches!(loss, Loss::KlDiv { .. }) { y } else { x };
     with_float!(x.dtype(), F => with_term!(loss, F, term => {
-        derivatives::<F, _>(&call, [x, y], term, reduction, options)
+        derivatives::<F, _>(&call, [read, y], term, reduction, options)
     }))
 }
 
@@ -166,7 +168,7 @@ pub fn dot(x: ArrayRef<'_>, y: ArrayRef<'_>, options: &Pairs<'_>) -> Result<Arra
 /// As [`loss_backward`].
 pub fn dot_backward(x: ArrayRef<'_>, y: ArrayRef<'_>, options: &Pairs<'_>) -> Result<Array, Error> {
     let call = call("dot_backward", [&x, &y], options.axes, options)?;
-    with_float!(x.dtype(), F => derivatives::<F, _>(&call, [x, y], Product, LossReduction::Sum, options))
+    with_float!(x.dtype(), F => derivatives::<F, _>(&call, [y, y], Product, LossReduction::Sum, options))
 }
 
 /// The cosines of the angles between the rows of two arrays of the same shape: the dot product over the product of the
