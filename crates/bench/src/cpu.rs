@@ -314,9 +314,9 @@ fn last_cache() -> u64 {
     size.map_or(384 << 20, |size| size << 10)
 }
 
-/// Reads every byte once, with as little arithmetic as possible, eight stretches of 8 KiB at a time: a CPU fetches ahead
-/// within a page, so that one stretch after the other is no limit for what is compared with it
-/// (`bench/record/cpu/2026-11-28/read-streams.txt`).
+/// Reads every byte once, with as little arithmetic as possible, eight stretches of 8 KiB at a time: a CPU fetches
+/// ahead within a page, so that one stretch after the other is no limit for what is compared with it
+/// (`read-streams.txt` of 2026-11-28).
 fn read(bytes: &[u8], threads: usize) -> u64 {
     const STRETCH: usize = 8192;
     const PIECE: usize = 512;

@@ -236,14 +236,14 @@ impl<F: RowFloat> RowOp<F> for Forward<F> {
 
     fn map(&self, block: &mut Block<'_, F>, stats: &[Stat<F>], out: &mut [F]) {
         let n = block.part.n;
-        let rows = block.x[0].chunks_exact(n).zip(stats).zip(out.chunks_exact_mut(n));
-        let rows = block.part.rows.clone().zip(rows);
+        let (first, of_rows) = (block.part.rows.start, out.chunks_exact_mut(n).zip(block.x[0].chunks_exact(n)));
         vectorize(
             #[inline(always)]
             || {
-                for (channel, ((x, stat), out)) in rows {
+                for (i, (out, x)) in of_rows.enumerate() {
+                    let channel = first + i;
                     let numbers = (self.channels.weight[channel], self.bias[channel]);
-                    scaled(self.channels.row(channel, stat.row), x, numbers, out);
+                    scaled(self.channels.row(channel, stats[i].row), x, numbers, out);
                 }
             },
         );

@@ -19,13 +19,13 @@ pub trait Pairwise<F>: Send + Sync {
     fn plain(&self, x: F, y: F) -> F;
 }
 
-/// A loss of an element and its target.
-pub struct Losses<Z>(pub Z);
+/// A loss of an element and its target, or its derivative by the element.
+pub struct Losses<Z, const DERIVATIVE: bool>(pub Z);
 
-impl<F, Z: Loss<F>> Pairwise<F> for Losses<Z> {
+impl<F, Z: Loss<F>, const DERIVATIVE: bool> Pairwise<F> for Losses<Z, DERIVATIVE> {
     #[inline(always)]
     fn any(&self, x: F, y: F) -> F {
-        self.0.zip(x, y)
+        if DERIVATIVE { self.0.derivative(x, y) } else { self.0.zip(x, y) }
     }
 
     #[inline(always)]
@@ -35,36 +35,16 @@ impl<F, Z: Loss<F>> Pairwise<F> for Losses<Z> {
 
     #[inline(always)]
     fn plain(&self, x: F, y: F) -> F {
-        self.0.plain(x, y)
+        if DERIVATIVE { self.0.plain_derivative(x, y) } else { self.0.plain(x, y) }
     }
 }
 
-impl<F: RowFloat, Z: Loss<F>> Zips<F, F> for Losses<Z> {
+impl<F: RowFloat, Z: Loss<F>> Zips<F, F> for Losses<Z, false> {
     type Item = F;
 
     #[inline(always)]
     fn each(&self, x: &[F], y: &[F], write: impl FnMut(usize, F)) {
         pairwise(self, x, y, write);
-    }
-}
-
-/// The derivative of a loss by the element.
-pub struct Derivatives<Z>(pub Z);
-
-impl<F, Z: Loss<F>> Pairwise<F> for Derivatives<Z> {
-    #[inline(always)]
-    fn any(&self, x: F, y: F) -> F {
-        self.0.derivative(x, y)
-    }
-
-    #[inline(always)]
-    fn is_plain(&self, x: F, y: F) -> bool {
-        self.0.is_plain(x, y)
-    }
-
-    #[inline(always)]
-    fn plain(&self, x: F, y: F) -> F {
-        self.0.plain_derivative(x, y)
     }
 }
 

@@ -17,7 +17,7 @@ use super::aligned::Aligned;
 use super::columns::Columns;
 use super::lines::{Lines, Part, RowFloat, with_one_nan};
 pub use super::op::{Block, INPUTS, Input, Node, RowOp};
-use super::parts::{blocks, pieces, slice};
+use super::op::{blocks, pieces, slice};
 
 /// An operation on the rows of arrays.
 pub struct Work<'a, F: RowFloat, O: RowOp<F>> {
@@ -61,6 +61,14 @@ struct Room<F> {
     mask: Vec<u8>,
     terms: Aligned<F>,
     out: Aligned<F>,
+}
+
+/// A part that is loaded, and what was kept of it.
+struct Loaded<'a, F> {
+    x: [&'a [F]; INPUTS],
+    mask: Option<&'a [u8]>,
+    terms: &'a mut [F],
+    fresh: bool,
 }
 
 /// [`RowOp::join`] as a reducer of nodes.
@@ -267,7 +275,7 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
             let own = self.own(part, fresh, |round, own| self.nodes(round, part, x, mask, terms, own));
             let stats = if fresh { &own[..] } else { &stats[part.rows.clone()] };
             // SAFETY: the caller's.
-            return unsafe { self.mapped(part, [first, from], (x, mask, terms, fresh), out, stats, sums) };
+            return unsafe { self.mapped(part, [first, from], Loaded { x, mask, terms, fresh }, out, stats, sums) };
         }
         let own = self.own(part, fresh, |round, own| {
             self.of_pieces(round, part, width, |piece| {
@@ -282,7 +290,7 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
             // SAFETY: the caller's.
             unsafe {
                 let (x, mask) = self.load(&piece, x, mask);
-                self.mapped(&piece, [first, from], (x, mask, terms, fresh), out, stats, sums);
+                self.mapped(&piece, [first, from], Loaded { x, mask, terms, fresh }, out, stats, sums);
             }
         }
     }
@@ -307,7 +315,7 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
         &self,
         part: &Part,
         [first, from]: [usize; 2],
-        (x, mask, terms, fresh): ([&[F]; INPUTS], Option<&[u8]>, &mut [F], bool),
+        Loaded { x, mask, terms, fresh }: Loaded<'_, F>,
         out: &mut [F],
         stats: &[O::Stat],
         sums: &mut [Columns<F>],

@@ -21,7 +21,6 @@ mod nodes;
 mod norm;
 mod op;
 mod pairs;
-mod parts;
 mod scatter;
 mod softmax;
 mod stretches;

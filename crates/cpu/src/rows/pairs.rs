@@ -10,7 +10,7 @@ use crate::reduction::on_threads;
 use crate::zip::{self, Any, Zips};
 
 use super::call::{Call, floats, rounded, with_float};
-use super::each::{Angle, Derivatives, Each, Losses};
+use super::each::{Angle, Each, Losses};
 use super::lines::RowFloat;
 use super::loss::LossReduction;
 
@@ -100,7 +100,7 @@ pub fn loss(
     let call = checked("loss", loss, by, [&x, &y], options)?;
     with_float!(x.dtype(), F => with_term!(loss, F, term => match by {
         LossReduction::None => {
-            let op = Each::<F, _>::new(vec![1.0], Losses(term));
+            let op = Each::<F, _>::new(vec![1.0], Losses::<_, false>(term));
             call.map(&op, &[call.input(x), call.input(y)], None)
         }
         _ => {
@@ -291,5 +291,5 @@ fn derivatives<F: RowFloat, Z: Term<F>>(
         }
         None => scales(call, reduction, options)?,
     };
-    call.map(&Each::new(scales, Derivatives(term)), &inputs, None)
+    call.map(&Each::new(scales, Losses::<_, true>(term)), &inputs, None)
 }
