@@ -5,17 +5,17 @@
     bench/rows_bench.py [--device cuda|cpu] [--samples 15] [--filter WORDS] [--random SEED [--cases 100]] [--compile [N]]
                         [--json FILE]
 
-Softmax, norms, losses and pooling, forward and backward, bfloat16 and float32; with a seed, random ones of them, of rows
-of 64 to 262144 elements (a third powers of two, a third as models have them, a third any), 64 to 256 MiB. Sides take
-turns, all tensors were made before. On a GPU a sample is the time between two events of the stream, which sleeps before
-the first, so that what the function queues is there when the GPU comes to it: a sample is the GPU's time, not the host's.
-On a CPU it is the time of the eleventh call in a row. If liger-kernel is installed it is a side, too, of softmax, norms and cross-entropy
-(whose gradient it writes over a copy of the logits, which are its logits the next time); with `--compile` so is PyTorch
-compiled, gradients, too. The results of Warpfold are compared bit by bit with the CPU's of the first 64 rows by
-themselves: a row's result does not depend on the others. (Gradients of weights are sums over all rows, and are not
-compared here.) The line of a case has the median of Warpfold and of a copy of as many bytes as must be read and written,
-how many times as long each peer takes, and how long the host is busy with a call. The exit status is 1 after a
-difference.
+Softmax, norms, losses and pooling, forward and backward, bfloat16 and float32; with a seed, random ones of them, of
+rows of 64 to 262144 elements (a third powers of two, a third as models have them, a third any), 64 to 256 MiB. Sides
+take turns, all tensors were made before. On a GPU a sample is the time between two events of the stream, which sleeps
+before the first, so that what the function queues is there when the GPU comes to it: a sample is the GPU's time, not
+the host's. On a CPU it is the time of the eleventh call in a row. If liger-kernel is installed it is a side, too, of
+softmax, norms and cross-entropy (whose gradient it writes over a copy of the logits, which are its logits the next
+time); with `--compile` so is PyTorch compiled, gradients, too. The results of Warpfold are compared bit by bit with
+the CPU's of the first 64 rows by themselves: a row's result does not depend on the others. (Gradients of weights are
+sums over all rows, and are not compared here.) The line of a case has the median of Warpfold and of a copy of as many
+bytes as must be read and written, how many times as long each peer takes, and how long the host is busy with a call.
+The exit status is 1 after a difference.
 """
 
 import argparse
