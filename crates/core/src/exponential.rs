@@ -63,7 +63,7 @@ macro_rules! exponential {
      step $step:literal, ordinary $ordinary:literal, limit $limit:expr,
      unit $inverse:literal $unit:literal $unit_low:literal, ln2 $ln2:literal $ln2_low:literal,
      poly $poly:expr, of $of:expr, fused $fused_of:path, log $log:expr, rest $rest:path,
-     ordinary $ordinary_log:path, over $over:path) => {
+     ordinary $ordinary_log:path, words $words:path, over $over:path) => {
         impl Exponential for $f {
             const STEP: u32 = $step;
             const NO_TERM: $f = $f::MIN;
@@ -148,6 +148,10 @@ macro_rules! exponential {
             }
 
             fn log_words(scale: $f, sum: $f) -> ($f, $f) {
+                if scale == 0.0 && Self::has_ordinary_log(sum) {
+                    // The same bits, from one logarithm.
+                    return $words(sum);
+                }
                 // Where std is linked, `Self::log` is its function of a number and a base.
                 let log = <Self as Exponential>::log(scale, sum);
                 if sum == 0.0 {
@@ -250,13 +254,29 @@ fn rest_of_f64(high: f64, low: f64, sum: f64, log: f64) -> f64 {
     (words.hi - log) + (words.lo + (low + rest))
 }
 
+/// `log_words` of a normal f32 in scale zero.
+#[inline(always)]
+fn words_of_f32(sum: f32) -> (f32, f32) {
+    let whole = log_of_normal(sum as f64);
+    let log = whole as f32;
+    (log, (whole - log as f64) as f32)
+}
+
+/// `log_words` of a normal f64 in scale zero.
+#[inline(always)]
+fn words_of_f64(sum: f64) -> (f64, f64) {
+    let (whole, rest) = log_parts(sum);
+    let log = rest + whole;
+    (log, (whole - log) + rest)
+}
+
 // exp on [-ln(2)/2, ln(2)/2]: nearest in relative error, 3.1e-9 and 3.8e-18 before rounding.
 exponential!(f32, u32, 23, 127, step 84, ordinary 29.0, limit 268_435_456.0,
     unit 0.017_174_94 58.218_75 0.005_613_167, ln2 0.693_145_75 0.000_001_428_605_2,
     poly [1.0, 1.0, 0.499_999_94, 0.166_665_21, 0.041_668_26, 0.008_368_669, 0.001_382_135_9],
     of exp_of, fused fused_exp,
     log |high: f32, low: f32, sum: f32| (high as f64 + (low as f64 + libm::log(sum as f64))) as f32,
-    rest rest_of_f32, ordinary log_of_f32, over over_f32);
+    rest rest_of_f32, ordinary log_of_f32, words words_of_f32, over over_f32);
 exponential!(f64, u64, 52, 1023, step 680, ordinary 235.0, limit 288_230_376_151_711_744.0,
     unit 0.002_121_610_354_248_475_5 471.339_843_75 0.000_239_030_762_810_403_73,
     ln2 0.693_147_180_559_890_3 5.497_923_018_708_502_4e-14,
@@ -267,28 +287,39 @@ exponential!(f64, u64, 52, 1023, step 680, ordinary 235.0, limit 288_230_376_151
     ],
     of |x: f64, _| x.ordinary_exp(), fused exp_of_f64,
     log |high: f64, low: f64, sum: f64| high + (low + libm::log(sum)),
-    rest rest_of_f64, ordinary log_of_normal, over over_f64);
+    rest rest_of_f64, ordinary log_of_normal, words words_of_f64, over over_f64);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Both words, exactly: -0.0 is not 0.0.
+    fn bits<F: Into<f64>>((log, rest): (F, F)) -> [u64; 2] {
+        [log.into().to_bits(), rest.into().to_bits()]
+    }
+
     #[test]
     fn ordinary_logarithms_are_logarithms() {
-        let mut bits = 1u64;
+        let mut seed = 1u64;
         let edges = [f64::MIN_POSITIVE, 1.0, 1.0f64.next_up(), 1.0f64.next_down(), f64::MAX, 2.0, 0.5, 1.5];
         let random = (0..1_000_000).map(|_| {
-            bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            f64::from_bits(bits)
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            f64::from_bits(seed)
         });
         let near_one = (0..100_000).map(|i| 1.0 + (i as f64 - 50_000.0) * 1e-7);
         let mut tested = 0;
         for x in edges.into_iter().chain(random).chain(near_one).filter(|&x| f64::has_ordinary_log(x)) {
             tested += 1;
-            assert_eq!(f64::ordinary_log(x).to_bits(), <f64 as Exponential>::log(0.0, x).to_bits(), "{x:e}");
+            let log = <f64 as Exponential>::log(0.0, x);
+            assert_eq!(f64::ordinary_log(x).to_bits(), log.to_bits(), "{x:e}");
+            let words = (log, rest_of_f64(0.0, 0.0, x, log));
+            assert_eq!(bits(f64::log_words(0.0, x)), bits(words), "{x:e}");
             let x = x as f32;
             if f32::has_ordinary_log(x) {
-                assert_eq!(f32::ordinary_log(x).to_bits(), <f32 as Exponential>::log(0.0, x).to_bits(), "{x:e}");
+                let log = <f32 as Exponential>::log(0.0, x);
+                assert_eq!(f32::ordinary_log(x).to_bits(), log.to_bits(), "{x:e}");
+                let words = (log, rest_of_f32(0.0, 0.0, x, log));
+                assert_eq!(bits(f32::log_words(0.0, x)), bits(words), "{x:e}");
             }
         }
         assert!(tested > 500_000, "{tested}");

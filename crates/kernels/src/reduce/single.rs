@@ -65,7 +65,7 @@ pub fn kernel<S: Simt, B: Bits, const K: usize>(s: &S, call: &Single<K>) {
     let lined = |address: u64| address.is_multiple_of(16);
     let (end, whole) = (call.at.input + call.end, (place.valid * B::SIZE).is_multiple_of(16));
     let line = |_, at| words(s, array(at), 16);
-    let w = read::<S, B, STEPS>(s, Spread::WARP, end, [lined(place.input), whole], B::ZERO, line, |_| place);
+    let w = read::<S, B, STEPS>(s, Spread::WARP, end, [lined(place.input), whole, false], B::ZERO, line, |_| place);
     let w = w.map(
         #[inline(always)]
         |pack| results::<B, K>(call, pack),

@@ -85,7 +85,7 @@ where
         s,
         [X::Bits::ZERO; 2],
         spread,
-        false,
+        [false; 2],
         from_memory(s),
         place,
     );

@@ -2,9 +2,9 @@
 //!
 //! Idea: softmax, but that a lane finds the loss of its row from the logit of the class, which it reads again, and that
 //! one element of a row has something subtracted. Gradients of bf16 are few digits: those of ordinary elements take
-//! exponentials in few operations, and a row's factor.
+//! exponentials in few operations, and a row's factor; the one that is not like the others is put in its place then.
 
-use super::level::Sums;
+use super::level::{Sums, pick};
 use super::op::{Held, RowOp};
 use super::softmax::{Exponents, Softmaxes};
 use super::spread::{At, Packs, Place};
@@ -214,10 +214,32 @@ where
     #[inline(always)]
     fn is_common(&self, kept: Self::Kept, clean: bool, stat: Self::Stat, at: At) -> bool {
         let ((_, _), ((_, (_, factor)), class)) = stat;
-        // Where a row ends within a pack, what follows is not ordinary. Packs that it does not have are left alone.
-        let is_own = class.wrapping_sub(at.first) < X::Bits::PER as u64;
+        // Packs that a row does not have are left alone. Rows that are ignored have zeros, by a factor of zero.
         let fine = clean || Softmaxes::<X, true, false>::all(&kept, |x| x.is_ordinary());
-        at.count == 0 || (fine && !is_own && factor != X::Value::ZERO)
+        at.count == 0 || (fine && (factor != X::Value::ZERO || class == IGNORED))
+    }
+
+    #[inline(always)]
+    fn has_own(&self, (_, (_, class)): Self::Stat, at: At) -> bool {
+        Self::BRIEF && class.wrapping_sub(at.first) < X::Bits::PER as u64
+    }
+
+    #[inline(always)]
+    fn with_own<S: Simt>(&self, s: &S, w: [u32; 4], kept: Self::Kept, stat: Self::Stat, at: At) -> [u32; 4] {
+        if !s.branch(self.has_own(stat, at)) {
+            return w;
+        }
+        let ((_, (scale, inverse)), ((weight, (of_loss, _)), class)) = stat;
+        let own = class.wrapping_sub(at.first) as u32;
+        let probability = Softmax { scale, inverse }.of_ordinary(pick(kept, own).ordinary_exp_of(X::DTYPE));
+        let gradient = loss(weight).gradient(probability, X::Value::ZERO, true, of_loss);
+        let result = canonical::<S, X>(s, [gradient; MOST]);
+        // Both elements of each word have it.
+        let keep = 0xffff << (16 * (own & 1));
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |i| if i as u32 == own / 2 { (w[i] & !keep) | (result[i] & keep) } else { w[i] },
+        )
     }
 
     #[inline(always)]

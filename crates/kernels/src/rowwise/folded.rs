@@ -101,7 +101,7 @@ where
             s,
             op.blank(),
             spread,
-            false,
+            [false; 2],
             from_memory(s),
             place,
         );

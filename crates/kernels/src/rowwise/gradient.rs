@@ -92,7 +92,7 @@ where
             y = if s.branch(Softmaxes::<X, true, false>::all(&y, |y| y.is_ordinary())) {
                 y.map(
                     #[inline(always)]
-                    |y| y.ordinary_exp(),
+                    |y| y.ordinary_exp_of(X::DTYPE),
                 )
             } else {
                 y.map(

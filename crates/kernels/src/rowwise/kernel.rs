@@ -8,15 +8,15 @@
 //! 1 to 8 packs of a row; each lane finds what follows from one of its group's rows, and all get it.
 //! Bottleneck: memory.
 
+use super::dense;
 use super::found::{Here, found, in_parts, meet};
 use super::level::{Level, of_chunk, pick};
 use super::op::RowOp;
 use super::read::from_memory;
-use super::results::{Of, map, mapped};
+use super::results::{Of, Way, map, mapped, written};
 use super::spread::{Packs, Spread};
 use super::staying::{Stays, staying};
 use super::turns::Ring;
-use super::write::write;
 use super::{MAP, MEET, NODES, REDUCE, Rowwise, SLOTS, TURNS, WARPS, chunk};
 use crate::node::Node;
 use crate::reduce::shape::piece::divide;
@@ -112,7 +112,7 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         let line = |array, k, at| {
             if s.branch(in_ring) { ring.line(s, slot, array, k) } else { from_memory(s)(array, k, at) }
         };
-        call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, lined(step), line, |_| place).w
+        call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, [lined(step), Ring::<O, N>::THERE], line, |_| place).w
     };
     // Where registers have room, the packs of the next turn are on their way while those of one are computed.
     let has_room = N <= AHEAD && !Ring::<O, N>::THERE;
@@ -135,7 +135,9 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
             ahead = read(next_step, 0);
         }
         let held = op.hold(s, &packs);
-        let write = |stat, lined| mapped(s, &op, call, &held, (op.is_plain(stat), |_| stat), lined, |_| place);
+        let write = |stat, lined| {
+            mapped(s, &op, call, &held, (op.is_plain(stat), |_| stat), Way::Exchanged { lined }, |_| place);
+        };
         if s.branch(!is_found) {
             let (of, step_of) = ([chunk, (call.len - first).min(under)], chunk as u32 / N as u32);
             if O::TWICE {
@@ -195,8 +197,7 @@ pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     );
     let left = call.rows.saturating_sub(row);
     let place = |k: u32| call.next_place::<Of<O>>(base, pick(moves, k), spread.further(k), left);
-    let aligned_out = call.aligned_out::<Of<O>>();
-    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), spread, false, from_memory(s), place);
+    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), spread, [false; 2], from_memory(s), place);
     let held = op.hold(s, &packs);
     // A lane finds what follows from the row of one step, and all lanes of its group get it.
     let step = lane % N as u32;
@@ -231,7 +232,6 @@ pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         plain &= op.is_plain(stats[k]);
         k += 1;
     }
-    let results = map::<S, O, false, N>(s, &op, spread, &held, (s.all(ALL, plain), |k| pick(stats, k)), place);
-    let whole = aligned_out && call.len.is_multiple_of(Of::<O>::PER as u64);
-    write::<S, Of<O>, N>(s, spread, [aligned_out, whole], results, place);
+    let results = map::<S, O, N>(s, &op, spread, &held, (s.all(ALL, plain), |k| pick(stats, k)), place);
+    written::<S, O, N>(s, call, spread, results, Way::Shared(dense::room::<S, N>(s)), place);
 }

@@ -342,15 +342,16 @@ impl<F: Float + Node> Level for Sums<F> {
 
 /// The node over the first `per` of some leaves, a power of two.
 #[inline(always)]
-pub fn pack<N: Copy>(mut leaves: [N; MOST], per: u32, join: impl Fn(N, N, u32, u32) -> N) -> N {
-    let (per, mut each) = (per as usize, 1);
-    while each < per {
-        let mut i = 0;
-        while i < per {
-            leaves[i] = join(leaves[i], leaves[i + each], each as u32, i as u32);
-            i += 2 * each;
-        }
-        each *= 2;
-    }
-    leaves[0]
+pub fn pack<N: Copy>(leaves: [N; MOST], per: u32, join: impl Fn(N, N, u32, u32) -> N) -> N {
+    // Without a loop, which the compiler does not always unroll.
+    let per = per as usize;
+    let twos: [N; MOST / 2] = warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |i| if 2 * i + 1 < per { join(leaves[2 * i], leaves[2 * i + 1], 1, 2 * i as u32) } else { leaves[0] },
+    );
+    let fours: [N; MOST / 4] = warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |i| if 4 * i + 2 < per { join(twos[2 * i], twos[2 * i + 1], 2, 4 * i as u32) } else { twos[0] },
+    );
+    if per <= 4 { fours[0] } else { join(fours[0], fours[1], 4, 0) }
 }

@@ -7,7 +7,7 @@
 //! Bottleneck: memory, one read and one write; of softmax of 2 bytes nearly the exponentials.
 //!
 //! - [`spread`]: which packs of 16 bytes a lane has. [`place`]: where rows are. [`read`],
-//!   [`mod@write`]: packs at any address.
+//!   [`mod@write`], [`dense`]: packs at any address.
 //! - [`level`]: how nodes meet over lanes, steps, warps and blocks. [`op`]: what an operation is.
 //! - [`softmax`], [`cross_entropy`], [`gradient`], [`norm`], [`norm_gradient`]: the operations. [`factor`]: weights and
 //!   biases; [`columns`]: their gradients, [`folded`]: with those of elements. [`together`], [`kernel`]: the
@@ -18,6 +18,7 @@
 pub mod arrange;
 pub mod columns;
 pub mod cross_entropy;
+pub mod dense;
 pub mod factor;
 pub mod folded;
 pub mod found;

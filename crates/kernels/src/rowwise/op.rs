@@ -152,6 +152,16 @@ pub trait RowOp: Copy {
     fn is_common(&self, _kept: Self::Kept, _clean: bool, _stat: Self::Stat, _at: At) -> bool {
         true
     }
+    /// Whether a pack has an element whose result is not like those of others, where packs differ.
+    #[inline(always)]
+    fn has_own(&self, _stat: Self::Stat, _at: At) -> bool {
+        false
+    }
+    /// The results of such a pack, from what [`RowOp::map`] computes of it.
+    #[inline(always)]
+    fn with_own<S: Simt>(&self, _s: &S, results: [u32; 4], _kept: Self::Kept, _stat: Self::Stat, _at: At) -> [u32; 4] {
+        results
+    }
     /// Whether an earlier launch has written the results.
     #[inline(always)]
     fn is_there<S: Simt>(&self, _s: &S) -> bool {

@@ -120,14 +120,14 @@ impl Rowwise {
 
     /// A warp's packs of both arrays, or of the only one; `blank` is what stands there for elements that are not.
     /// Whether packs are `lined`: lines of rows that begin and end anywhere. `line` is one of array number 0 or 1 at a
-    /// step and an address.
+    /// step and an address; whether it may be `staged`.
     #[inline(always)]
     pub(super) fn packs<S, B, O, P, const N: usize>(
         &self,
         s: &S,
         blank: [B; 2],
         spread: Spread<N>,
-        lined: bool,
+        [lined, staged]: [bool; 2],
         line: impl Fn(u32, u32, u64) -> [u32; 4],
         place: P,
     ) -> Packs<P, N>
@@ -144,7 +144,7 @@ impl Rowwise {
             s,
             spread,
             at.input.wrapping_add(self.end),
-            [aligned, whole],
+            [aligned, whole, staged],
             first,
             |k, from| line(0, k, from),
             &place,
@@ -155,7 +155,7 @@ impl Rowwise {
         let aligned = lined || (at.second | self.second_along as u64 | self.second_outer as u64) & 15 == 0;
         let end = at.second.wrapping_add(self.second_end);
         let line = |k, from| line(1, k, from);
-        let second = read(s, spread, end, [aligned, whole], second, line, |k| place(k).of_second());
+        let second = read(s, spread, end, [aligned, whole, staged], second, line, |k| place(k).of_second());
         Packs { spread, w: [w, second], place }
     }
 }

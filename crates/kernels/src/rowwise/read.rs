@@ -1,8 +1,9 @@
 //! A warp's packs from memory: rows begin at any address.
 //!
-//! Idea: memory is read in lines of 16 bytes at multiples of 16, in which a row of another address has its packs in
-//! two. Then each lane gets what follows its line from the next lane, and shifts both into place. The line in which the
-//! array ends is read by elements.
+//! Idea: rows that begin with lines of 16 bytes are read by lines. Of others a lane reads its packs by words, which its
+//! neighbours find in the same lines of the first-level cache: nothing is exchanged. Lines that wait in shared memory
+//! (`staged`) have packs in two, so a lane gets what follows its line from the next one, and shifts both into place.
+//! The packs with which the array ends are read by elements.
 
 use super::spread::{Place, Spread};
 use crate::address::array;
@@ -18,9 +19,7 @@ pub(super) struct Lines {
     pub(super) first: u64,
     /// Bytes from there to the row.
     shift: u32,
-    /// How many have something of the row.
-    count: u32,
-    /// How many of these can be read.
+    /// How many that have something of the row can be read.
     pub(super) readable: u32,
 }
 
@@ -30,7 +29,7 @@ impl Lines {
         let (first, shift) = (place.input & !15, place.input as u32 & 15);
         let count = if place.valid == 0 { 0 } else { (shift + place.valid * B::SIZE).div_ceil(16) };
         let beyond = first + 16 * count as u64 > end;
-        Self { first, shift, count, readable: count.saturating_sub(beyond as u32) }
+        Self { first, shift, readable: count.saturating_sub(beyond as u32) }
     }
 
     /// Up to `most` lines of a row at `row` of `len` elements, from that on in which its element number `at` would be
@@ -42,7 +41,7 @@ impl Lines {
         let count = to.saturating_sub(from).div_ceil(16).min(most as u64) as u32;
         let first = begin + from;
         let beyond = first + 16 * count as u64 > end;
-        Self { first, shift: shift as u32, count, readable: count.saturating_sub(beyond as u32) }
+        Self { first, shift: shift as u32, readable: count.saturating_sub(beyond as u32) }
     }
 
     #[inline(always)]
@@ -51,15 +50,21 @@ impl Lines {
     }
 }
 
+/// Whether the lines in which a pack at an address lies end before the array does.
+#[inline(always)]
+fn fits(at: u64, end: u64) -> bool {
+    ((at + 31) & !15) <= end
+}
+
 /// A lane's packs. `place` says where the row of each step is, `line` what the lane's line of each step is and at which
 /// address, and `end` where the array ends. Elements that the row does not have are `blank`. Whether all rows begin
-/// with a line, and whether all end with one, too.
+/// with a line, whether all end with one, too, and whether `line` may be elsewhere than in memory.
 #[inline(always)]
 pub fn read<S: Simt, B: Bits, const N: usize>(
     s: &S,
     spread: Spread<N>,
     end: u64,
-    [aligned, whole]: [bool; 2],
+    [aligned, whole, staged]: [bool; 3],
     blank: B,
     line: impl Fn(u32, u64) -> [u32; 4],
     place: impl Fn(u32) -> Place,
@@ -76,11 +81,131 @@ pub fn read<S: Simt, B: Bits, const N: usize>(
         }
         return w;
     }
-    let lines = |k: usize| Lines::of::<B>(&place(k as u32), end);
-    let (mut w, mut beyond, mut k) = ([[0; 4]; N], false, 0);
+    if !staged && s.branch(!aligned) {
+        return by_words::<S, B, N>(s, spread, end, blank, &place);
+    }
+    let mut w = by_lines::<S, B, N>(s, spread, end, aligned, line, &place);
+    let (mut beyond, mut k) = (false, 0);
+    while k < N {
+        let (place, pack) = (place(k as u32), spread.pack(k as u32, lane));
+        let count = place.count(pack, B::PER);
+        if s.branch(count < B::PER) {
+            w[k] = blanked(w[k], count, blank);
+        }
+        beyond |= count > 0 && !fits(place.input.wrapping_add(16 * pack as u64), end);
+        k += 1;
+    }
+    if s.branch(beyond) {
+        w = by_elements(s, spread, end, blank, w, place);
+    }
+    w
+}
+
+/// The same packs, of which those whose lines do not all lie in the array are read by elements.
+#[inline(always)]
+fn by_elements<S: Simt, B: Bits, const N: usize>(
+    s: &S,
+    spread: Spread<N>,
+    end: u64,
+    blank: B,
+    mut w: [[u32; 4]; N],
+    place: impl Fn(u32) -> Place,
+) -> [[u32; 4]; N] {
+    let (mut k, steps) = (0, s.opaque(N as u32));
+    while s.again(k < steps) {
+        let (place, pack) = (place(k), spread.pack(k, s.lane()));
+        let (count, at) = (place.count(pack, B::PER), place.input.wrapping_add(16 * pack as u64));
+        if s.branch(count > 0 && !fits(at, end)) {
+            let own = blanked(loose::<S, B>(s, array(at), count), count, blank);
+            w = warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |j| select(j as u32 == k, Pack(own), Pack(w[j])).0,
+            );
+        }
+        k += 1;
+    }
+    w
+}
+
+/// Packs that begin anywhere, by the words of memory that have something of them.
+#[inline(always)]
+fn by_words<S: Simt, B: Bits, const N: usize>(
+    s: &S,
+    spread: Spread<N>,
+    end: u64,
+    blank: B,
+    place: impl Fn(u32) -> Place,
+) -> [[u32; 4]; N] {
+    let (lane, mut words, mut k) = (s.lane(), [[0; 5]; N], 0);
+    // Elements of 16 bits may end in the midst of a word that is not all the array's.
+    let is_whole = B::SIZE >= 4 || end & 3 == 0;
+    while k < N {
+        let (place, pack) = (place(k as u32), spread.pack(k as u32, lane));
+        let (at, shift) = (place.input.wrapping_add(16 * pack as u64), place.input as u32 & 3);
+        let from = array::<u32>(if B::SIZE < 4 { at & !3 } else { at });
+        // Bytes from the first word to the row's end, or to that of the array's whole words.
+        let mut left = if place.valid > 0 { (shift + place.valid * B::SIZE) as i32 - (16 * pack) as i32 } else { 0 };
+        if s.branch(!is_whole) {
+            left = left.min(((end & !3) as i64 - (at & !3) as i64).clamp(0, 20) as i32);
+        }
+        let (w, mut i) = (&mut words[k], 0);
+        if B::SIZE >= 4 {
+            let blank = blanked([0; 4], 0, blank);
+            *w = [blank[0], blank[1], blank[2], blank[3], 0];
+        }
+        while B::SIZE >= 8 && i < 2 {
+            if s.branch(left > 8 * i) {
+                let both = s.load(from.cast::<u64>(), i as usize);
+                (w[2 * i as usize], w[2 * i as usize + 1]) = (both as u32, (both >> 32) as u32);
+            }
+            i += 1;
+        }
+        while B::SIZE < 8 && i < 4 {
+            if s.branch(left > 4 * i) {
+                w[i as usize] = s.load(from, i as usize);
+            }
+            i += 1;
+        }
+        if B::SIZE < 4 && s.branch(left > 16 && shift != 0) {
+            w[4] = s.load(from, 4);
+        }
+        k += 1;
+    }
+    let mut w: [[u32; 4]; N] = warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |k| {
+            let (w, place) = (words[k], place(k as u32));
+            if B::SIZE >= 4 {
+                return [w[0], w[1], w[2], w[3]];
+            }
+            let joined = warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |i| s.funnel(w[i], w[i + 1], 8 * (place.input as u32 & 3)),
+            );
+            let count = place.count(spread.pack(k as u32, lane), B::PER);
+            if s.branch(count < B::PER) { blanked(joined, count, blank) } else { joined }
+        },
+    );
+    if B::SIZE < 4 && s.branch(!is_whole) {
+        w = by_elements(s, spread, end, blank, w, place);
+    }
+    w
+}
+
+/// Packs in lines, which lanes exchange if rows do not begin with lines, but for those that do not fit.
+#[inline(always)]
+fn by_lines<S: Simt, B: Bits, const N: usize>(
+    s: &S,
+    spread: Spread<N>,
+    end: u64,
+    aligned: bool,
+    line: impl Fn(u32, u64) -> [u32; 4],
+    place: impl Fn(u32) -> Place,
+) -> [[u32; 4]; N] {
+    let (lane, lines) = (s.lane(), |k: usize| Lines::of::<B>(&place(k as u32), end));
+    let (mut w, mut k) = ([[0; 4]; N], 0);
     while k < N {
         let lines = lines(k);
-        beyond |= lines.readable < lines.count;
         if s.branch(lines.readable > 0) {
             // Beyond the last line it is that one again, which costs no memory.
             let own = spread.pack(k as u32, lane).min(lines.readable - 1);
@@ -88,58 +213,35 @@ pub fn read<S: Simt, B: Bits, const N: usize>(
         }
         k += 1;
     }
-    if s.branch(!aligned) {
-        let own = spread.own(lane);
-        let (next, is_last) = (spread.lane(lane, own + 1), own + 1 == spread.lanes());
-        let mut k = 0;
-        while k < N {
-            let lines = lines(k);
-            let after = if k + 1 < N { w[k + 1] } else { [0; 4] };
-            let mut follows: [u32; 4] = warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |i| {
-                    // As many words as a pack may have of its second line.
-                    if 4 * i as u32 >= 16 - B::SIZE {
-                        return 0;
-                    }
-                    s.shuffle_idx(ALL, if own == 0 { after[i] } else { w[k][i] }, next)
-                },
-            );
-            let mut ends = spread.step(k as u32) + 1 == spread.steps();
-            if k + 1 < N {
-                // Another row may follow.
-                ends |= place(k as u32 + 1).input != place(k as u32).input;
-            }
-            let line = spread.pack(k as u32, lane) + 1;
-            if s.branch(ends && is_last && lines.readable > line) {
-                follows = lines.read(s, line);
-            }
-            w[k] = if lines.shift == 0 { w[k] } else { joined::<B>(w[k], follows, lines.shift) };
-            k += 1;
-        }
+    if !s.branch(!aligned) {
+        return w;
     }
-    if s.branch(beyond) {
-        let (mut k, steps) = (0, s.opaque(N as u32));
-        while s.again(k < steps) {
-            let (place, pack) = (place(k), spread.pack(k, lane));
-            let lines = Lines::of::<B>(&place, end);
-            let count = place.count(pack, B::PER);
-            if s.branch(count > 0 && lines.shift + 16 * pack + count * B::SIZE > 16 * lines.readable) {
-                let own = loose::<S, B>(s, array(place.input + 16 * pack as u64), count);
-                w = warpfold_simt::array::from_fn(
-                    #[inline(always)]
-                    |j| select(j as u32 == k, Pack(own), Pack(w[j])).0,
-                );
-            }
-            k += 1;
-        }
-    }
+    let own = spread.own(lane);
+    let (next, is_last) = (spread.lane(lane, own + 1), own + 1 == spread.lanes());
     let mut k = 0;
     while k < N {
-        let count = place(k as u32).count(spread.pack(k as u32, lane), B::PER);
-        if s.branch(count < B::PER) {
-            w[k] = blanked(w[k], count, blank);
+        let lines = lines(k);
+        let after = if k + 1 < N { w[k + 1] } else { [0; 4] };
+        let mut follows: [u32; 4] = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |i| {
+                // As many words as a pack may have of its second line.
+                if 4 * i as u32 >= 16 - B::SIZE {
+                    return 0;
+                }
+                s.shuffle_idx(ALL, if own == 0 { after[i] } else { w[k][i] }, next)
+            },
+        );
+        let mut ends = spread.step(k as u32) + 1 == spread.steps();
+        if k + 1 < N {
+            // Another row may follow.
+            ends |= place(k as u32 + 1).input != place(k as u32).input;
         }
+        let line = spread.pack(k as u32, lane) + 1;
+        if s.branch(ends && is_last && lines.readable > line) {
+            follows = lines.read(s, line);
+        }
+        w[k] = if lines.shift == 0 { w[k] } else { joined::<B>(w[k], follows, lines.shift) };
         k += 1;
     }
     w

@@ -2,7 +2,8 @@
 //!
 //! Idea: if all elements of a warp are ordinary, or minus infinity, their exponentials are kept in registers, and each
 //! result is one of them times the same number. Steps that are not all ordinary go one by one, and other elements are
-//! terms in scales of their own.
+//! terms in scales of their own. Elements that a row does not have are zeros, which are ordinary, until their
+//! exponentials are; where others are not ordinary, they are minus infinity.
 
 use super::Rowwise;
 use super::level::{Level, Sums, pack, pick, steps};
@@ -16,8 +17,8 @@ use crate::source::{Bits, Source};
 use core::marker::PhantomData;
 use warpfold_core::ops::{Exponential, LogSumExp, Powers};
 use warpfold_core::rows::{LogSoftmax, Softmax};
-use warpfold_core::{Accumulate, DType, Element, Float, Real, Reducer};
-use warpfold_simt::{ALL, Pod, Simt};
+use warpfold_core::{Accumulate, Element, Float, Real, Reducer};
+use warpfold_simt::{ALL, Simt};
 
 /// Softmax, or (`LOG`) its logarithm, of elements that are `SCALED` and masked, or as they are.
 #[derive(Clone, Copy)]
@@ -80,7 +81,7 @@ where
         out
     }
 
-    /// The elements of a pack that take part, scaled; others are minus infinity.
+    /// The elements of a pack, scaled; those that are masked out are minus infinity.
     #[inline(always)]
     fn elements<S: Simt>(&self, s: &S, w: [u32; 4], at: At) -> [X::Value; MOST] {
         let mut x = numbers::<S, X>(s, w);
@@ -88,7 +89,7 @@ where
             let (out, mut i) = (self.left_out(s, at), 0);
             while i < X::Bits::PER {
                 let scaled = x[i as usize].mul(self.scale);
-                x[i as usize] = if out[i as usize] || i >= at.count { nothing() } else { scaled };
+                x[i as usize] = if out[i as usize] { nothing() } else { scaled };
                 i += 1;
             }
         }
@@ -118,6 +119,40 @@ where
             );
         }
         [X::Value::ZERO; MOST]
+    }
+
+    /// The numbers of a pack, which has `count` elements; `absent` stands for others.
+    #[inline(always)]
+    fn there<S: Simt>(s: &S, mut x: [X::Value; MOST], count: u32, absent: X::Value) -> [X::Value; MOST] {
+        if s.branch(count < X::Bits::PER) {
+            let mut i = 0;
+            while i < X::Bits::PER {
+                x[i as usize] = if i < count { x[i as usize] } else { absent };
+                i += 1;
+            }
+        }
+        x
+    }
+
+    /// The exponentials of a pack of ordinary elements, of which it has `count`; of others, zero.
+    #[inline(always)]
+    fn exps<S: Simt>(s: &S, x: [X::Value; MOST], count: u32) -> [X::Value; MOST] {
+        let exps = x.map(
+            #[inline(always)]
+            |x| Self::exp(x),
+        );
+        Self::there(s, exps, count, X::Value::ZERO)
+    }
+
+    /// The steps whose elements are all ordinary, a bit to each.
+    #[inline(always)]
+    fn clean<S: Simt, const N: usize>(s: &S, x: &[[X::Value; MOST]; N]) -> u32 {
+        let (mut clean, mut k) = (0, 0);
+        while k < N {
+            clean |= (s.all(ALL, Self::all(&x[k], |x| x.is_ordinary())) as u32) << k;
+            k += 1;
+        }
+        clean
     }
 
     /// The results of a pack of a plain row, not rounded.
@@ -197,14 +232,7 @@ where
 
     #[inline(always)]
     fn blank(&self) -> [X::Bits; 2] {
-        // Minus infinity.
-        let blank = X::Bits::from_bits(match X::Bits::SIZE {
-            2 if X::DTYPE == DType::F16 => 0xfc00,
-            2 => 0xff80,
-            4 => 0xff80_0000,
-            _ => 0xfff0_0000_0000_0000,
-        });
-        [blank; 2]
+        [X::Bits::ZERO; 2]
     }
 
     #[inline(always)]
@@ -217,13 +245,14 @@ where
             #[inline(always)]
             |k| self.elements(s, packs.w[0][k], packs.at(k as u32, lane, per)),
         );
-        let (mut clean, mut k) = (0, 0);
-        while k < N {
-            clean |= (s.all(ALL, Self::all(&x[k], |x| x.is_ordinary())) as u32) << k;
-            k += 1;
-        }
-        let mut wild = false;
+        let count = |k: usize| packs.at(k as u32, lane, per).count;
+        let (mut clean, mut wild) = (Self::clean(s, &x), false);
         if s.branch(clean != (1 << N) - 1) {
+            x = warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |k| Self::there(s, x[k], count(k), nothing()),
+            );
+            clean = Self::clean(s, &x);
             let (mut fine, mut k) = (true, 0);
             while k < N {
                 fine &= Self::all(&x[k], |x| x.is_ordinary() || x == nothing());
@@ -232,9 +261,9 @@ where
             wild = !s.all(ALL, fine);
         }
         if !LOG && s.branch(clean == (1 << N) - 1) {
-            x = x.map(
+            x = warpfold_simt::array::from_fn(
                 #[inline(always)]
-                |x| x.map(Self::exp),
+                |k| Self::exps(s, x[k], count(k)),
             );
         } else if !LOG && !s.branch(wild) {
             let (mut k, all) = (0, s.opaque(N as u32));
@@ -274,9 +303,9 @@ where
         let mut sums = [X::Value::ZERO; N];
         let sum = |terms| pack(terms, per, |left: X::Value, right, _, _| left.add(right));
         if !LOG || s.branch(held.clean == (1 << N) - 1) {
-            sums = x.map(
+            sums = warpfold_simt::array::from_fn(
                 #[inline(always)]
-                |x| sum(if LOG { x.map(Self::exp) } else { x }),
+                |k| sum(if LOG { Self::exps(s, x[k], packs.at(k as u32, lane, per).count) } else { x[k] }),
             );
         } else {
             let (mut k, all) = (0, s.opaque(N as u32));

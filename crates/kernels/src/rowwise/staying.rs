@@ -10,7 +10,7 @@ use super::found::{Here, found};
 use super::level::{Level, of_chunk};
 use super::op::{Held, RowOp};
 use super::read::from_memory;
-use super::results::{Of, mapped};
+use super::results::{Of, Way, mapped};
 use super::spread::{Packs, Place, Spread};
 use super::{REDUCE, Rowwise, THREADS, TURNS, WARPS, chunk};
 use crate::node::Node;
@@ -144,7 +144,7 @@ pub(super) fn staying<S: Simt, O: RowOp, const N: usize>(
     );
     let at_turn = |place: Place, turn: u32| place.onward::<Of<O>>(turn * under, chunk as u32);
     let read = |place: Place, lined: bool| {
-        call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, lined, from_memory(s), |_| place).w
+        call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, [lined, false], from_memory(s), |_| place).w
     };
     let stays = Stays::<O, N>::new(s, call, if by_lines.is_none() { reads } else { 0 });
     let (mut held, mut marks) = (Held::new([O::Kept::zero(); N]), 0);
@@ -196,6 +196,6 @@ pub(super) fn staying<S: Simt, O: RowOp, const N: usize>(
         } else if s.branch(!(is_kept && step == 2)) {
             held = op.hold(s, &Packs { spread: Spread::WARP, w, place: |_| place });
         }
-        mapped(s, op, call, &held, (plain, |_| stat), by_lines.is_some(), |_| place);
+        mapped(s, op, call, &held, (plain, |_| stat), Way::Exchanged { lined: by_lines.is_some() }, |_| place);
     }
 }

@@ -5,10 +5,11 @@
 //! quarters meet in shared memory, where each warp joins those of all rows of its block, a group of lanes to a row.
 //! Bottleneck: memory.
 
+use super::dense;
 use super::level::{Level, few};
 use super::op::RowOp;
 use super::read::from_memory;
-use super::results::{Of, mapped, written};
+use super::results::{Of, Way, mapped, written};
 use super::spread::{Place, Spread};
 use super::{QUARTERS, Rowwise, SLOTS, chunk};
 use crate::node::{Node, get, put};
@@ -96,7 +97,8 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let at = call.of_warp(s.warp());
     let places = call.of_quarters::<S, Of<O>>(s, first, &at, each);
     let place = |k: u32| if k < at.of_row * steps { places[0] } else { places[1] };
-    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, false, from_memory(s), place);
+    let way = Way::Shared(dense::room::<S, N>(s));
+    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, [false; 2], from_memory(s), place);
     let mut held = op.hold(s, &packs);
     // A group of lanes finds what follows from one row; groups without one do as the first.
     let group = lane >> call.lanes;
@@ -134,7 +136,7 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
                 #[inline(always)]
                 |k| op.map_ready(s, ready[k], of_step(stat, k)),
             );
-            written::<S, O, N>(s, call, results, false, place);
+            written::<S, O, N>(s, call, Spread::WARP, results, way, place);
         }
     }
     let is_noting = s.warp() == 0 && group < call.together && lane == group << call.lanes;
@@ -143,6 +145,6 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     }
     if !O::TWICE && s.branch(call.at.output != 0) {
         let plain = O::PLAIN || s.all(ALL, op.is_plain(stat));
-        mapped(s, &op, call, &held, (plain, |k: u32| of_step(stat, k as usize)), false, place);
+        mapped(s, &op, call, &held, (plain, |k: u32| of_step(stat, k as usize)), way, place);
     }
 }

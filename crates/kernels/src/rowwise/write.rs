@@ -2,13 +2,13 @@
 //!
 //! Idea: whole lines of 16 bytes are written at multiples of 16. Where packs do not begin with lines, a lane gets the
 //! end of the pack before its own from the lane before it. Of a line that a row shares with others, what it has is
-//! written in pieces of 8, 4, 2 and 1 bytes, at most one of each.
+//! written by words.
 
 use super::spread::{Place, Spread};
 use crate::address::array;
-use crate::reduce::shape::piece::joined;
+use crate::reduce::shape::piece::{joined, moved};
 use crate::source::Bits;
-use warpfold_simt::{ALL, Pack, Simt};
+use warpfold_simt::{ALL, Global, Pack, Simt};
 
 /// Writes a lane's packs to where `place` says that the row of each step is. Whether all rows begin with a line, and
 /// whether all rows, or chunks of them, begin and end with lines.
@@ -49,7 +49,7 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
             if s.branch(is_last && shift != 0 && ends) {
                 // The end of the last pack lies in a line that no lane has.
                 let next = spread.pack(k as u32, lane) + 1;
-                line::<S, B>(s, &here, next, joined::<B>(w[k], [0; 4], 16 - shift), shift);
+                line_of::<S, B>(s, &here, next, joined::<B>(w[k], [0; 4], 16 - shift), shift);
             }
             let ahead = if k > 0 { w[k - 1] } else { [0; 4] };
             let leads: [u32; 4] = warpfold_simt::array::from_fn(
@@ -62,66 +62,73 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
                     s.shuffle_idx(ALL, if is_last { ahead[i] } else { w[k][i] }, before)
                 },
             );
-            w[k] = if shift == 0 { w[k] } else { joined::<B>(leads, w[k], 16 - shift) };
+            w[k] = moved::<B>(leads, w[k], shift);
         }
     }
     let mut k = 0;
     while k < N {
-        line::<S, B>(s, &place(k as u32), spread.pack(k as u32, lane), w[k], 16);
+        line_of::<S, B>(s, &place(k as u32), spread.pack(k as u32, lane), w[k], 16);
         k += 1;
     }
 }
 
 /// Writes what a row has of the first `most` bytes of its line number `line`.
 #[inline(always)]
-fn line<S: Simt, B: Bits>(s: &S, place: &Place, line: u32, w: [u32; 4], most: u32) {
+fn line_of<S: Simt, B: Bits>(s: &S, place: &Place, number: u32, w: [u32; 4], most: u32) {
     let shift = place.output as u32 & 15;
-    // Where the line begins, in bytes from the place's first element; the row has its bytes `from` up to `to`.
-    let first = 16 * line as i32 - shift as i32;
-    let from = ((place.before * B::SIZE) as i32 - first).max(0) as u32;
-    let to = ((place.valid * B::SIZE) as i32 - first).min(most as i32);
-    let at = array::<u8>((place.output & !15) + 16 * line as u64);
-    if s.branch(from == 0 && to == 16) {
+    // Where the line begins, in bytes from the place's first element.
+    let first = 16 * number as i32 - shift as i32;
+    let [begin, end] = [place.before, place.valid].map(
+        #[inline(always)]
+        |elements| (elements * B::SIZE) as i32 - first,
+    );
+    let at = array::<u8>((place.output & !15) + 16 * number as u64);
+    line::<S, B>(s, at, w, [begin, end.min(most as i32)]);
+}
+
+/// Writes what lies within these bytes of a line.
+#[inline(always)]
+fn line<S: Simt, B: Bits>(s: &S, at: Global<u8>, w: [u32; 4], [begin, end]: [i32; 2]) {
+    if s.branch(begin <= 0 && end >= 16) {
         s.store_stream(at.cast(), 0, Pack(w));
-    } else if s.branch((from as i32) < to) {
-        let to = to as u32;
-        if s.branch(from > 0 && to < 16) {
-            let mut i = 0;
-            while i < B::PER {
-                if s.branch(i * B::SIZE >= from && i * B::SIZE < to) {
-                    s.store(at.cast::<B>(), i as usize, B::nth(&w, i as usize));
-                }
-                i += 1;
+    } else if s.branch(begin.max(0) < end) {
+        piece::<S, B>(s, at, w, begin.max(0) as u32, end.min(16) as u32);
+    }
+}
+
+/// Writes bytes `from` up to `to`, at least one element, of a line: its words, and what it has of the two in which these bytes begin and end.
+#[inline(always)]
+fn piece<S: Simt, B: Bits>(s: &S, at: Global<u8>, w: [u32; 4], from: u32, to: u32) {
+    if B::SIZE < 2 || B::SIZE > 4 {
+        let mut i = 0;
+        while i < B::PER {
+            if s.branch(i * B::SIZE >= from && i * B::SIZE < to) {
+                s.store(at.cast::<B>(), i as usize, B::nth(&w, i as usize));
             }
-            return;
+            i += 1;
         }
-        // In the end of a line the smallest piece comes first, in the begin of one last: so each is at a multiple of
-        // its size.
-        let is_begin = from == 0;
-        let bytes = if is_begin { to } else { 16 - from };
-        let of = |piece: u32| if is_begin { to & !(2 * piece - 1) } else { from + (bytes & (piece - 1)) };
+        return;
+    }
+    let mut i = 0;
+    while i < 4 {
+        if s.branch(4 * i >= from && 4 * i + 4 <= to) {
+            s.store(at.cast::<u32>(), i as usize, w[i as usize]);
+        }
+        i += 1;
+    }
+    if B::SIZE == 2 {
         // By masks: the compiler would make an indexed array of a choice between words.
-        let word = |at: u32| {
-            let bit = |bit: u32| ((at >> bit) & 1).wrapping_neg();
-            let two = |first: usize| (w[first + 1] & bit(2)) | (w[first] & !bit(2));
-            (two(2) & bit(3)) | (two(0) & !bit(3))
+        let half = |number: u32| {
+            let bit = |bit: u32| ((number >> bit) & 1).wrapping_neg();
+            let two = |first: usize| (w[first + 1] & bit(1)) | (w[first] & !bit(1));
+            (((two(2) & bit(2)) | (two(0) & !bit(2))) >> (16 * (number & 1))) as u16
         };
-        if B::SIZE == 1 && s.branch(bytes & 1 != 0) {
-            let own = of(1);
-            s.store(at.cast::<u8>(), own as usize, (word(own) >> (8 * (own & 3))) as u8);
+        let (begin, end) = (from / 2, to / 2 - 1);
+        if s.branch(begin & 1 != 0) {
+            s.store(at.cast::<u16>(), begin as usize, half(begin));
         }
-        if B::SIZE <= 2 && s.branch(bytes & 2 != 0) {
-            let half = of(2);
-            s.store(at.cast::<u16>(), half as usize / 2, (word(half) >> (8 * (half & 2))) as u16);
-        }
-        if B::SIZE <= 4 && s.branch(bytes & 4 != 0) {
-            let quarter = of(4);
-            s.store(at.cast::<u32>(), quarter as usize / 4, word(quarter));
-        }
-        if s.branch(bytes & 8 != 0) {
-            let half = of(8);
-            let both = (word(half + 4) as u64) << 32 | word(half) as u64;
-            s.store(at.cast::<u64>(), half as usize / 8, both);
+        if s.branch(end & 1 == 0) {
+            s.store(at.cast::<u16>(), end as usize, half(end));
         }
     }
 }

@@ -15,6 +15,15 @@ def real(x):
     return torch.float64 if x.dtype == torch.float64 else torch.float32
 
 
+# Whether a tensor is one of `torch.func`, which may be left over from a transform that has ended.
+_is_wrapped = getattr(torch._C._functorch, "is_functorch_wrapped_tensor", lambda x: True)
+
+
+def detached(*tensors):
+    """Tensors that require no gradient, as what computes wants them; as they are, if they are such."""
+    return [x.detach() if x is not None and (x.requires_grad or _is_wrapped(x)) else x for x in tensors]
+
+
 def _number(x, dtype):
     """The number of a dtype that is nearest to one."""
     return torch.tensor(x, dtype=dtype, device="cpu").item()
@@ -53,7 +62,8 @@ def _divisor(target, ignore_index, weight, dtype):
     """The divisor of a mean over rows: the sum of their classes' weights."""
     taken = target != ignore_index
     if weight is None:
-        return taken.sum().to(dtype)
+        # So few are counted by a float.
+        return taken.sum(dtype=dtype) if target.numel() <= 1 << 24 else taken.sum().to(dtype)
     classes = torch.where(taken & (target >= 0) & (target < weight.numel()), target, 0).long()
     return _native.sum(torch.where(taken, weight.to(dtype)[classes], 0))
 
@@ -124,7 +134,7 @@ def _scale(of_loss, divisor, dtype):
 def cross_entropy_at_once(logits, target, weight, axis, ignore_index, reduction):
     """The loss, the gradient of the logits if that of the loss is 1, with which gradient of rows it was computed, and what
     a mean divides by."""
-    logits, target, weight = (x if x is None else x.detach() for x in (logits, target.long(), weight))
+    logits, target, weight = detached(logits, target.long(), weight)
     dtype = real(logits)
     divisor = _divisor(target, ignore_index, weight, dtype) if reduction == "mean" else None
     scale = logits.new_ones((), dtype=dtype) if divisor is None else divisor.reciprocal()
@@ -135,7 +145,7 @@ def cross_entropy_at_once(logits, target, weight, axis, ignore_index, reduction)
 
 def cross_entropy_again(of_loss, gradient, used, divisor, logits, target, weight, axis, ignore_index):
     """That gradient, computed anew if the gradient of the loss is another one."""
-    of_loss, logits, target, weight = (x if x is None else x.detach() for x in (of_loss, logits, target.long(), weight))
+    of_loss, logits, target, weight = detached(of_loss, logits, target.long(), weight)
     scale = _scale(of_loss, divisor, real(logits))
     _native.cross_entropy_again(logits, target, axis, ignore_index, weight, scale, used, gradient)
     return gradient

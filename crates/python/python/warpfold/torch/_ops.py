@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from .. import _native
 from . import _composed
+from ._composed import detached as _detached
 
 DEVICES = ("cpu", "cuda")
 
@@ -154,12 +155,12 @@ def _softmax(name, formula):
     """The operator, and its gradient, of which `formula` is the definition."""
     forward, backward = getattr(_native, name), getattr(_native, f"{name}_backward")
     op = _define(
-        name, "(Tensor x, int dim) -> Tensor", lambda x, dim: forward(x.detach(), dim), lambda x, dim: _like(x)
+        name, "(Tensor x, int dim) -> Tensor", lambda x, dim: forward(*_detached(x), dim), lambda x, dim: _like(x)
     )
     of = _define(
         f"{name}_backward",
         "(Tensor gradient, Tensor y, int dim) -> Tensor",
-        lambda gradient, y, dim: backward(y.detach(), gradient.detach(), dim),
+        lambda gradient, y, dim: backward(*_detached(y, gradient), dim),
         lambda gradient, y, dim: _like(y),
     )
 
@@ -194,10 +195,6 @@ def _each(op, axes, tensors, dim):
 
 softmax = _softmax("softmax", lambda g, y, dim: y * (g - (g * y).sum(dim, keepdim=True)))
 log_softmax = _softmax("log_softmax", lambda g, y, dim: g - y.exp() * g.sum(dim, keepdim=True))
-
-
-def _detached(*arrays):
-    return (array if array is None else array.detach() for array in arrays)
 
 
 # The product of a matrix and the transpose of another: each element is a tree over the last axes of both.

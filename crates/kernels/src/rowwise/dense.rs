@@ -1,0 +1,127 @@
+//! A warp's packs to memory by way of shared memory: rows begin at any address.
+//!
+//! Idea: results of rows that follow one another lie side by side, so those of a warp are one stretch of memory, whose
+//! lines of 16 bytes are written whole, however rows lie in them. Each lane puts its elements where they are in the
+//! stretch, which begins as far from a line in shared memory as in memory. Only the first line and the last one are
+//! shared with other warps, and written by elements.
+
+use super::WARPS;
+use super::spread::{Place, Spread};
+use crate::address::array;
+use crate::node::exchange;
+use crate::source::Bits;
+use warpfold_simt::{ALL, Pack, Shared, Simt};
+
+/// Lines of a warp's part of shared memory: those of its packs, and one more where the stretch does not begin with one.
+const fn lines(steps: u32) -> u32 {
+    32 * steps + 1
+}
+
+/// Lines of 16 bytes.
+type Line = Pack<u32, 4>;
+
+/// The warp's part of the block's room: for packs of 4 steps, which have elements of 2 bytes, or of 8.
+#[inline(always)]
+pub fn room<S: Simt, const N: usize>(s: &S) -> Shared<Line> {
+    let room: Shared<Line> = if N == 4 {
+        s.shared::<u16, { (8 * WARPS * lines(4)) as usize }, 2>("results").cast()
+    } else {
+        s.shared::<u32, { (4 * WARPS * lines(8)) as usize }, 3>("results").cast()
+    };
+    room.offset(s.warp() * const { lines(N as u32) })
+}
+
+/// Writes a lane's packs to where `place` says that the row of each step is: of rows that follow one another, the first
+/// of them that of the first lane's first step.
+#[inline(always)]
+pub fn write<S: Simt, B: Bits, const N: usize>(
+    s: &S,
+    spread: Spread<N>,
+    room: Shared<Line>,
+    w: [[u32; 4]; N],
+    place: impl Fn(u32) -> Place,
+) {
+    let lane = s.lane();
+    let first = place(0).output;
+    let [low, high] = [first as u32, (first >> 32) as u32].map(
+        #[inline(always)]
+        |word| s.shuffle_idx(ALL, word, 0),
+    );
+    let (first, begin) = ((high as u64) << 32 | (low & !15) as u64, low & 15);
+    // Elements to their places, and where the last of all ends.
+    let (mut end, mut k) = (0, 0);
+    while k < N {
+        let (place, pack) = (place(k as u32), spread.pack(k as u32, lane));
+        let bytes = place.count(pack, B::PER) * B::SIZE;
+        let at = (place.output as u32).wrapping_add(16 * pack).wrapping_sub(first as u32);
+        if s.branch(bytes > 0) {
+            end = at + bytes;
+        }
+        put::<S, B>(s, room.cast(), at, w[k], bytes);
+        k += 1;
+    }
+    let mut bit = 1;
+    while bit < 32 {
+        end = exchange(s, end, bit).max(end);
+        bit *= 2;
+    }
+    s.warp_barrier(ALL);
+    let mut i = 0;
+    while i <= N as u32 {
+        // The last line is the first lane's.
+        let number = 32 * i + lane;
+        let (from, at) = (16 * number, array::<u8>(first + 16 * number as u64));
+        if s.branch(from >= begin && from + 16 <= end) {
+            s.store_stream(at.cast(), 0, s.get(room, number));
+        } else if s.branch(from < end && from + 16 > begin) {
+            let [mut element, last] = [begin.max(from), end.min(from + 16)].map(|to| (to - from) / B::SIZE);
+            let own = room.offset(number).cast::<B>();
+            while s.again(element < last) {
+                s.store(at.cast::<B>(), element as usize, s.get(own, element));
+                element += 1;
+            }
+        }
+        i += 1;
+    }
+}
+
+/// Puts the first `bytes` of a pack so many bytes into a stretch.
+#[inline(always)]
+fn put<S: Simt, B: Bits>(s: &S, stretch: Shared<u8>, at: u32, w: [u32; 4], bytes: u32) {
+    let (words, halves) = (stretch.cast::<u32>(), stretch.cast::<u16>());
+    if B::SIZE != 2 {
+        let mut i = 0;
+        while i < 4 {
+            if s.branch(4 * i < bytes) {
+                s.put(words, at / 4 + i, w[i as usize]);
+            }
+            i += 1;
+        }
+        return;
+    }
+    if s.branch(bytes == 16) {
+        if s.branch(at & 2 == 0) {
+            let mut i = 0;
+            while i < 4 {
+                s.put(words, at / 4 + i, w[i as usize]);
+                i += 1;
+            }
+        } else {
+            s.put(halves, at / 2, w[0] as u16);
+            let mut i = 0;
+            while i < 3 {
+                s.put(words, at / 4 + 1 + i, s.funnel(w[i as usize], w[i as usize + 1], 16));
+                i += 1;
+            }
+            s.put(halves, at / 2 + 7, (w[3] >> 16) as u16);
+        }
+        return;
+    }
+    let mut i = 0;
+    while i < B::PER {
+        if s.branch(2 * i < bytes) {
+            s.put(halves, at / 2 + i, B::nth(&w, i as usize).to_bits() as u16);
+        }
+        i += 1;
+    }
+}
