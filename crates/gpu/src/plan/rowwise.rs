@@ -8,6 +8,7 @@ use warpfold_kernels::reduce::recipe::code;
 use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::piece::{Kept, Outputs};
 use warpfold_kernels::rowwise::arrange::{Arrange, ArrangeAt};
+use warpfold_kernels::rowwise::dense::room_bytes;
 use warpfold_kernels::rowwise::{
     MAP, MEET, NARROW, NONE, PARTS, QUARTERS, REDUCE, Rowwise, RowwiseAt, THREADS, TURNS, WARPS, WHOLE, WIDE, chunk,
     steps,
@@ -227,6 +228,7 @@ impl RowOperation {
             let (lanes, deep) = (lanes.ilog2(), deep.ilog2());
             let per_block = WARPS as usize * (all >> (lanes + deep));
             let launch = self.launch("rowshort", rows.rows.div_ceil(per_block), &Rowwise { lanes, deep, ..call })?;
+            let launch = launch.with_room(room_bytes(WARPS, steps(size)));
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
         let chunks = rows.len.div_ceil(chunk(size) as usize);
@@ -236,6 +238,7 @@ impl RowOperation {
             let call = Rowwise { quarters, quarter: Together::inverse(quarters), together, lanes, ..call };
             let name = format!("rowwise_{}_{}", self.name, self.dtype);
             let launch = launch_of(name, rows.rows.div_ceil(together as usize), 32 * warps, &call)?;
+            let launch = launch.with_room(room_bytes(warps, steps(size)));
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
         let Some(noted_by) = self.noted_by else { return self.longer(&call, limits, true) };

@@ -5,7 +5,6 @@
 //! stretch, which begins as far from a line in shared memory as in memory. Only the first line and the last one are
 //! shared with other warps, and written by elements.
 
-use super::WARPS;
 use super::spread::{Place, Spread};
 use crate::address::array;
 use crate::node::exchange;
@@ -17,16 +16,22 @@ const fn lines(steps: u32) -> u32 {
     32 * steps + 1
 }
 
+/// Bytes of shared memory that a launch brings for so many warps.
+pub const fn room_bytes(warps: u32, steps: usize) -> u32 {
+    16 * warps * lines(steps as u32)
+}
+
 /// Lines of 16 bytes.
 type Line = Pack<u32, 4>;
 
 /// The warp's part of the block's room: for packs of 4 steps, which have elements of 2 bytes, or of 8.
 #[inline(always)]
 pub fn room<S: Simt, const N: usize>(s: &S) -> Shared<Line> {
+    let bytes = room_bytes(s.block_dim_x() / 32, N);
     let room: Shared<Line> = if N == 4 {
-        s.shared::<u16, { (8 * WARPS * lines(4)) as usize }, 2>("results").cast()
+        s.room_of::<u16>("results", bytes / 2).cast()
     } else {
-        s.shared::<u32, { (4 * WARPS * lines(8)) as usize }, 3>("results").cast()
+        s.room_of::<u32>("results", bytes / 4).cast()
     };
     room.offset(s.warp() * const { lines(N as u32) })
 }

@@ -134,14 +134,15 @@ where
         x
     }
 
-    /// The exponentials of a pack of ordinary elements, of which it has `count`; of others, zero.
+    /// Whether a lane has a pack whose elements are not all there.
     #[inline(always)]
-    fn exps<S: Simt>(s: &S, x: [X::Value; MOST], count: u32) -> [X::Value; MOST] {
-        let exps = x.map(
-            #[inline(always)]
-            |x| Self::exp(x),
-        );
-        Self::there(s, exps, count, X::Value::ZERO)
+    fn is_short<S: Simt, P: Fn(u32) -> Place, const N: usize>(s: &S, packs: &Packs<P, N>) -> bool {
+        let (mut short, mut k) = (false, 0);
+        while k < N as u32 {
+            short |= packs.at(k, s.lane(), X::Bits::PER).count < X::Bits::PER;
+            k += 1;
+        }
+        short
     }
 
     /// The steps whose elements are all ordinary, a bit to each.
@@ -261,10 +262,16 @@ where
             wild = !s.all(ALL, fine);
         }
         if !LOG && s.branch(clean == (1 << N) - 1) {
-            x = warpfold_simt::array::from_fn(
+            x = x.map(
                 #[inline(always)]
-                |k| Self::exps(s, x[k], count(k)),
+                |x| x.map(Self::exp),
             );
+            if s.branch(Self::is_short(s, packs)) {
+                x = warpfold_simt::array::from_fn(
+                    #[inline(always)]
+                    |k| Self::there(s, x[k], count(k), X::Value::ZERO),
+                );
+            }
         } else if !LOG && !s.branch(wild) {
             let (mut k, all) = (0, s.opaque(N as u32));
             while s.again(k < all) {
@@ -303,10 +310,22 @@ where
         let mut sums = [X::Value::ZERO; N];
         let sum = |terms| pack(terms, per, |left: X::Value, right, _, _| left.add(right));
         if !LOG || s.branch(held.clean == (1 << N) - 1) {
-            sums = warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |k| sum(if LOG { Self::exps(s, x[k], packs.at(k as u32, lane, per).count) } else { x[k] }),
-            );
+            // What is there needs no look, if all is.
+            let short = LOG && s.branch(s.any(ALL, Self::is_short(s, packs)));
+            sums = if short {
+                warpfold_simt::array::from_fn(
+                    #[inline(always)]
+                    |k| {
+                        let count = packs.at(k as u32, lane, per).count;
+                        sum(Self::there(s, x[k].map(Self::exp), count, X::Value::ZERO))
+                    },
+                )
+            } else {
+                x.map(
+                    #[inline(always)]
+                    |x| sum(if LOG { x.map(Self::exp) } else { x }),
+                )
+            };
         } else {
             let (mut k, all) = (0, s.opaque(N as u32));
             while s.again(k < all) {

@@ -6,7 +6,7 @@
 
 use super::spread::{Place, Spread};
 use crate::address::array;
-use crate::reduce::shape::piece::{joined, moved};
+use crate::reduce::shape::piece::joined;
 use crate::source::Bits;
 use warpfold_simt::{ALL, Global, Pack, Simt};
 
@@ -62,7 +62,7 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
                     s.shuffle_idx(ALL, if is_last { ahead[i] } else { w[k][i] }, before)
                 },
             );
-            w[k] = moved::<B>(leads, w[k], shift);
+            w[k] = if shift == 0 { w[k] } else { joined::<B>(leads, w[k], 16 - shift) };
         }
     }
     let mut k = 0;
@@ -96,7 +96,8 @@ fn line<S: Simt, B: Bits>(s: &S, at: Global<u8>, w: [u32; 4], [begin, end]: [i32
     }
 }
 
-/// Writes bytes `from` up to `to`, at least one element, of a line: its words, and what it has of the two in which these bytes begin and end.
+/// Writes bytes `from` up to `to`, at least one element, of a line: its words, and what it has of the two in which
+/// these bytes begin and end.
 #[inline(always)]
 fn piece<S: Simt, B: Bits>(s: &S, at: Global<u8>, w: [u32; 4], from: u32, to: u32) {
     if B::SIZE < 2 || B::SIZE > 4 {

@@ -14,7 +14,7 @@ pub(in crate::reduce::shape) use nodes::{all_ordinary, last_elements, packs};
 pub use ordered::Ordered;
 pub use pieces::Gather;
 pub(crate) use read::below;
-pub use read::{Tile, hold, hold_lines, joined, loose, moved};
+pub use read::{Tile, hold, hold_lines, joined, loose};
 pub(in crate::reduce::shape) use read::{followed, repeated};
 pub(in crate::reduce::shape) use walk::part as walk_part;
 pub(super) use walk::upwards;

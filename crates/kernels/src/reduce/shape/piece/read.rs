@@ -298,37 +298,6 @@ pub fn joined<B: Bits>(a: [u32; 4], b: [u32; 4], shift: u32) -> [u32; 4] {
     )
 }
 
-/// The 16 bytes that start `shift` bytes, at most 15 and a multiple of an element's, before the first of `b`, which
-/// follows `a`.
-#[inline(always)]
-pub fn moved<B: Bits>(a: [u32; 4], b: [u32; 4], shift: u32) -> [u32; 4] {
-    let two = ((shift >> 3) & 1).wrapping_neg();
-    let one = ((shift >> 2) & 1).wrapping_neg();
-    let choose = |mask: u32, far: u32, near: u32| (far & mask) | (near & !mask);
-    let w = [
-        choose(two, a[0], a[2]),
-        choose(two, a[1], a[3]),
-        choose(two, a[2], b[0]),
-        choose(two, a[3], b[1]),
-        choose(two, b[0], b[2]),
-        choose(two, b[1], b[3]),
-    ];
-    if B::SIZE >= 8 {
-        return [w[2], w[3], w[4], w[5]];
-    }
-    let w: [u32; 5] = warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |i| choose(one, w[i], w[i + 1]),
-    );
-    if B::SIZE >= 4 {
-        return [w[1], w[2], w[3], w[4]];
-    }
-    warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |i| ((((w[i + 1] as u64) << 32 | w[i] as u64) << (8 * (shift & 3))) >> 32) as u32,
-    )
-}
-
 /// Sixteen bytes from anywhere, element by element; those beyond `valid` are zero.
 #[inline(always)]
 pub fn loose<S: Simt, B: Bits>(s: &S, at: Global<u8>, valid: u32) -> [u32; 4] {
