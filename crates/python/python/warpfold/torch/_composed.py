@@ -62,7 +62,7 @@ def _divisor(target, ignore_index, weight, dtype):
     """The divisor of a mean over rows: the sum of their classes' weights."""
     taken = target != ignore_index
     if weight is None:
-        # So few are counted by a float.
+        # A float32 counts exactly up to 2^24: one launch less than by way of integers.
         return taken.sum(dtype=dtype) if target.numel() <= 1 << 24 else taken.sum().to(dtype)
     classes = torch.where(taken & (target >= 0) & (target < weight.numel()), target, 0).long()
     return _native.sum(torch.where(taken, weight.to(dtype)[classes], 0))
