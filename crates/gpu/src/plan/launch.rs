@@ -91,6 +91,15 @@ impl Launch<CallAt> {
         Self { moved, ..self }
     }
 
+    /// The same launch, whose results go so many bytes into the workspace, if they went to the output.
+    pub(super) fn with_results_at(self, bytes: usize) -> Self {
+        let to = match self.moved.to {
+            To::Output(by) => To::Workspace(bytes.wrapping_add_signed(by)),
+            to @ To::Workspace(_) => to,
+        };
+        Self { moved: Moved { to, ..self.moved }, ..self }
+    }
+
     /// The launch's addresses, from those of the whole reduction.
     #[must_use]
     pub fn place(&self, at: CallAt) -> CallAt {

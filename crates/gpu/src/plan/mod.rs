@@ -10,6 +10,7 @@ mod choose;
 mod chunk;
 mod copy;
 mod custom;
+mod described;
 pub mod kmeans;
 mod launch;
 mod limits;
@@ -40,7 +41,8 @@ mod twice;
 pub mod zip;
 
 pub use chunk::Chunk;
+pub use described::{DESCRIBED, described_bytes};
 pub use launch::Launch;
 pub use limits::Limits;
-pub use reduce::{DESCRIBED, GpuPlan, described_bytes};
+pub use reduce::GpuPlan;
 pub use segments::{Cut, reads_offsets};

@@ -9,12 +9,13 @@ use warpfold_kernels::reduce::workspace::COUNTERS;
 use super::Launch;
 use super::choose::{self, any, fast};
 use super::chunk::{Chunk, chunks};
+use super::described::described_bytes;
 use super::limits::Limits;
 use super::near::is_between;
 use super::parts::stepped;
 use super::planner::Planner;
 use super::policy::LAUNCH;
-use super::reordered::reordered;
+use super::reordered::Reordered;
 use super::single::single;
 use super::subtrees::subtrees;
 use super::tiled::tiled;
@@ -42,25 +43,6 @@ pub struct GpuPlan<A = CallAt> {
     pub bytes: u64,
 }
 
-/// The statistics that [`GpuPlan::describe`] computes, in the order of their arrays; those without a dtype have the
-/// elements'.
-pub const DESCRIBED: [(&str, Option<DType>); 9] = [
-    ("nan_count", Some(DType::I64)),
-    ("argmin", Some(DType::I64)),
-    ("argmax", Some(DType::I64)),
-    ("min", None),
-    ("max", None),
-    ("mean", None),
-    ("std", None),
-    ("sum", None),
-    ("norm", None),
-];
-
-/// Bytes of the statistics of one output.
-pub fn described_bytes(dtype: DType) -> usize {
-    DESCRIBED.iter().map(|(_, own)| own.unwrap_or(dtype).size()).sum()
-}
-
 /// The same elements in the order in which they lie in memory, for reductions in any order.
 fn in_memory_order(problem: &Problem) -> Problem {
     let mut reduced = problem.reduced.clone();
@@ -83,6 +65,13 @@ impl GpuPlan {
         if plan.launches.iter().any(|launch| launch.grid > MOST_BLOCKS) { none } else { plan }
     }
 
+    /// What becomes of its launches.
+    fn then(self, with: impl FnOnce(Copied) -> Copied) -> Self {
+        let Copied { launches, workspace, bytes } =
+            with(Copied { launches: self.launches, workspace: self.workspace, bytes: self.bytes });
+        Self { launches, workspace, bytes }
+    }
+
     fn of(spec: &Spec, problem: &Problem, limits: &Limits, bytes: u64) -> Self {
         if let Some(fold) = fast(spec) {
             let sorted = in_memory_order(problem);
@@ -93,6 +82,10 @@ impl GpuPlan {
                 if let Some(launch) = single(spec, &planner) {
                     return Self { launches: vec![launch], workspace: COUNTERS, bytes };
                 }
+            }
+            let reordered = Reordered::of(&asked, problem, limits);
+            if let Some(torn) = reordered.as_ref().filter(|reordered| reordered.is_torn) {
+                return Self::of(spec, &torn.own, limits, bytes).then(|own| torn.plan(&asked, own, limits));
             }
             let is_scattered = is_scattered(&asked, problem, limits);
             let mut plan = if fold.facts.ordered || fold.facts.places { None } else { twice(spec, problem, limits) };
@@ -106,9 +99,11 @@ impl GpuPlan {
             if plan.is_none() && is_scattered {
                 plan = tiled(&asked, problem, limits).or_else(|| transposed(&asked, problem, limits));
             }
-            plan = plan.or_else(|| reordered(&asked, problem, limits));
             if let Some(Copied { launches, workspace, bytes: more }) = plan {
                 return Self { launches, workspace, bytes: bytes + more };
+            }
+            if let Some(far) = reordered {
+                return Self::of(spec, &far.own, limits, bytes).then(|own| far.plan(&asked, own, limits));
             }
             let mut planner = Planner::new(spec, fold, true, problem, limits);
             planner.aligned = limits.aligned;
@@ -134,21 +129,33 @@ impl GpuPlan {
             return None;
         }
         let asked = Asked { spec: &spec, fold: &fold, described: true };
-        let is_scattered = is_scattered(&asked, problem, limits);
-        let mut plan = if is_scattered { subtrees(&asked, problem, limits) } else { None };
-        plan = plan.or_else(|| stepped(&asked, problem, limits));
-        if plan.is_none() && is_scattered {
-            plan = Some(transposed(&asked, problem, limits)?);
-        }
-        let plan = if let Some(Copied { launches, workspace, bytes: more }) = plan {
-            Self { launches, workspace, bytes: bytes + more }
-        } else {
-            let mut planner = asked.planner(problem, problem, 0, limits);
-            planner.aligned = limits.aligned;
-            let launch = planner.fast()?;
-            Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes }
-        };
+        let plan = Self::described(&asked, problem, limits, bytes)?;
         (plan.launches.iter().all(|launch| launch.grid <= MOST_BLOCKS)).then_some(plan)
+    }
+
+    fn described(asked: &Asked<'_>, problem: &Problem, limits: &Limits, bytes: u64) -> Option<Self> {
+        let reordered = Reordered::of(asked, problem, limits);
+        if let Some(torn) = reordered.as_ref().filter(|reordered| reordered.is_torn) {
+            let own = Self::described(asked, &torn.own, limits, bytes)?;
+            return Some(own.then(|own| torn.plan(asked, own, limits)));
+        }
+        let is_scattered = is_scattered(asked, problem, limits);
+        let mut plan = if is_scattered { subtrees(asked, problem, limits) } else { None };
+        plan = plan.or_else(|| stepped(asked, problem, limits));
+        if plan.is_none() && is_scattered {
+            plan = Some(transposed(asked, problem, limits)?);
+        }
+        if let Some(Copied { launches, workspace, bytes: more }) = plan {
+            return Some(Self { launches, workspace, bytes: bytes + more });
+        }
+        if let Some(far) = reordered {
+            let own = Self::described(asked, &far.own, limits, bytes)?;
+            return Some(own.then(|own| far.plan(asked, own, limits)));
+        }
+        let mut planner = asked.planner(problem, problem, 0, limits);
+        planner.aligned = limits.aligned;
+        let launch = planner.fast()?;
+        Some(Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes })
     }
 
     /// Seconds that this should take.
