@@ -38,6 +38,7 @@ mod together;
 mod transpose;
 mod turns;
 mod twice;
+mod units;
 pub mod zip;
 
 pub use chunk::Chunk;

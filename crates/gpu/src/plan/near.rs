@@ -37,6 +37,28 @@ pub(super) fn is_nested(Problem { kept, reduced, size, count, .. }: &Problem) ->
     })
 }
 
+/// Kept axes, none or one, which lie with all turns of an output in one short stretch of memory, and none between these
+/// stretches: of outputs whose short runs take turns, or those whose inner axis has the longer steps. Norms of f64
+/// (1398101,6,2,2) along axes 2 and 3 in order 1,0,3,2 took an H200 601 us where elements lie.
+pub(super) fn inside(problem: &Problem) -> Option<usize> {
+    let Problem { kept, reduced, size, count, .. } = problem;
+    if is_nested(problem) {
+        return Some(1);
+    }
+    let [far, run] = reduced[..] else { return None };
+    if far.x <= 0 || run.x <= far.x || count * size > NESTED_BYTES {
+        return None;
+    }
+    (0..=1.min(kept.len().saturating_sub(1))).find(|&own| {
+        let (outer, own) = kept.split_at(kept.len() - own);
+        let axes = || own.iter().chain(reduced);
+        let last: usize = axes().map(|axis| (axis.len - 1) * axis.x.unsigned_abs()).sum();
+        let elements: usize = axes().map(|axis| axis.len).product();
+        let is_dense = last + size <= 2 * elements * size && own.iter().all(|axis| axis.x > 0);
+        is_dense && outer.last().is_some_and(|along| along.x >= (last + size) as isize)
+    })
+}
+
 /// How many of the lanes that read at once want different words of one of so many banks.
 pub(super) fn conflicts(words: impl Iterator<Item = usize>, banks: usize) -> usize {
     let mut different: Vec<usize> = words.collect();

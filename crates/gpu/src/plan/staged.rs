@@ -1,7 +1,5 @@
 //! Plans for outputs of few elements: units of memory, many of which fit the stretch that a warp stages.
 
-use std::ops::Range;
-
 use warpfold_kernels::reduce::call::CallAt;
 use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::parts::room;
@@ -11,117 +9,27 @@ use warpfold_kernels::reduce::shape::staged::{APART, FLAT, LINED, NESTED, ODD, S
 use warpfold_kernels::reduce::table::KEPT;
 
 use super::Launch;
-use super::near::{conflicts, is_nested, is_stepped};
+use super::near::{conflicts, inside, is_stepped};
 use super::planner::Planner;
-use super::policy::{SPREAD, STAGED_BANKS, STAGED_FLAT, STAGED_GAP, STAGED_TURNS, STRETCH_PART, TURN_SHARE, WARPS};
+use super::policy::{SPREAD, STAGED_BANKS, STAGED_FLAT, STAGED_TURNS, STRETCH_PART, WARPS};
 use super::rounds::{Shared, Sharing};
+use super::units::{FIT, SUBTREES, Turns, Units};
 use warpfold_array::problem::{Dim, Problem};
-
-/// Bytes that fit a warp's lines wherever they begin.
-const FIT: usize = 16 * LINES as usize - 15;
-
-/// Bytes of a turn, at most.
-const MOST_TURN: usize = 1 << 31;
-
-/// Logarithms of the elements of a stretch that leaves a part: from 4 on if outputs are taken in pairs, whose parts are
-/// small.
-const SUBTREES: Range<u32> = 5..10;
-
-/// Units of memory that follow one another.
-#[derive(Clone, Copy)]
-struct Units {
-    /// From unit to unit.
-    along: Dim,
-    /// The outputs of a unit: side by side.
-    columns: Dim,
-    /// Bytes of a unit.
-    bytes: usize,
-    /// Lines for which each unit has room, if units are staged one by one.
-    lines: Option<usize>,
-    /// Units that fit a tile.
-    fit: usize,
-    /// The turns in which a unit has its elements, if there are several; `bytes` are those of one.
-    turns: Option<Turns>,
-}
-
-impl Units {
-    /// Units of a tile, at most.
-    fn most(&self) -> usize {
-        self.fit.min(self.along.len)
-    }
-
-    /// Units of one element each, which are not staged.
-    fn elements(along: Dim, size: usize) -> Self {
-        Self { along, columns: Dim { len: 1, ..along }, bytes: size, lines: None, fit: LINES as usize, turns: None }
-    }
-
-    /// Units of `bytes` each, of which a tile has as many as fit `room` bytes: [`FIT`], or more.
-    fn of(along: Dim, columns: Dim, bytes: usize, room: usize) -> Option<Self> {
-        // Where one fits, it does wherever the array begins: so both plans of a reduction have the same kernel, but for
-        // rows of half a tile, of which only one fits if they do not begin with lines.
-        if bytes > FIT {
-            return None;
-        }
-        let pitch = along.x as usize;
-        if pitch <= bytes + bytes / STAGED_GAP {
-            let fit = (room - bytes).checked_div(pitch).unwrap_or(LINES as usize) + 1;
-            return Some(Self { along, columns, bytes, lines: None, fit, turns: None });
-        }
-        let lines = (bytes + 15).div_ceil(16);
-        Some(Self { along, columns, bytes, lines: Some(lines), fit: LINES as usize / lines, turns: None })
-    }
-}
-
-/// Turns in which outputs have their elements.
-#[derive(Clone, Copy)]
-struct Turns {
-    /// Bytes from one to the next.
-    far: i64,
-    /// How many stretches of memory a tile has, at most: one of each turn, or one of all that are nested.
-    most: usize,
-    /// Whether all turns of a unit lie in one stretch of memory.
-    nested: bool,
-    /// Elements of one.
-    run: usize,
-    /// Bytes of a unit in one, if a tile has a single unit: of its elements that are in the tile.
-    alone: usize,
-}
 
 /// Outputs in two reduced axes: outer kept axes, along which units follow one another, columns of a unit, and both of
 /// the reduced axes.
 type Turned<'a> = (&'a [Dim], Dim, Dim, [Dim; 2]);
 
-impl Units {
-    /// Units of `bytes` in each of some turns, of which a tile has `len` elements.
-    fn turned(along: Dim, columns: Dim, [far, run]: [Dim; 2], len: usize, size: usize) -> Option<Self> {
-        let of = |elements: usize| (elements - 1).saturating_mul(run.x as usize).saturating_add(columns.len * size);
-        let (bytes, alone) = (of(run.len), of(run.len.min(len)));
-        // A stretch may begin with the last element of a turn.
-        let most = if len < far.len * run.len { (run.len + len - 2) / run.len + 1 } else { far.len };
-        let room = (16 * (LINES as usize / most)).checked_sub(15)?;
-        let pitch = along.x.unsigned_abs();
-        let beside = along.len > 1 && along.x > 0 && bytes <= room && pitch <= bytes + bytes / STAGED_GAP;
-        let fit = if beside { (room - bytes) / pitch + 1 } else { 1 };
-        // Where lines are mostly others', reading elements where they lie is faster.
-        let wide = if fit > 1 { (fit.min(along.len) - 1) * pitch + bytes } else { alone };
-        let dense = 100 * wide >= TURN_SHARE * 16 * (wide + 15).div_ceil(16);
-        let turns = Turns { far: far.x as i64, most, nested: false, run: run.len, alone };
-        // Lanes count a turn's bytes in 32 bits, and the last turn is that which ends last.
-        let counts = bytes < MOST_TURN && far.x > 0 && far.x as usize >= bytes;
-        let fits = alone <= room && dense && counts;
-        fits.then_some(Self { along, columns, bytes, lines: None, fit, turns: Some(turns) })
-    }
-}
-
 impl Planner<'_> {
-    /// The launch for outputs of few elements each, whose short runs take turns in one stretch of memory.
+    /// The launch for outputs of few elements each, all turns of which lie in one stretch of memory.
     fn nested(&self) -> Option<Launch<CallAt>> {
         let Problem { kept, reduced, size, count, .. } = self.problem;
         let [far, run] = reduced[..] else { return None };
-        if !self.fold.facts.turns || !is_nested(self.problem) {
+        if !self.fold.facts.turns {
             return None;
         }
-        let (&columns, outer) = kept.split_last()?;
+        let (outer, own) = kept.split_at(kept.len() - inside(self.problem)?);
+        let columns = own.first().copied().unwrap_or(Dim { len: 1, x: 0, mask: 0, out: 0 });
         let (&along, outer) = outer.split_last()?;
         let last = [far, columns, run].iter().map(|axis| (axis.len - 1) * axis.x as usize).sum::<usize>();
         let (bytes, pitch) = (last + size, along.x.unsigned_abs());
@@ -254,7 +162,7 @@ impl Planner<'_> {
     }
 
     /// What an element costs in stretches of so many of a row's elements: its parts are written and read.
-    fn stretch(&self, len: usize, units: &Units, run: Dim) -> f64 {
+    pub(super) fn stretch(&self, len: usize, units: &Units, run: Dim) -> f64 {
         let Sharing { width, per, twins } = self.sharing(units, Dim { len, ..run });
         let shared = Shared::of(len.div_ceil(per), &self.fold.facts, units.most(), width, usize::MAX);
         let part = (STRETCH_PART * self.fold.facts.words * if twins { 2 } else { 1 }) as f64;
@@ -286,7 +194,7 @@ impl Planner<'_> {
 
     /// The launch for units outside which there are `outer` axes, and which are stretches of rows of `row` elements,
     /// `beyond` from column to column, or whole outputs.
-    fn units(&self, outer: &[Dim], units: Units, run: Dim, [row, beyond]: [usize; 2]) -> Launch<CallAt> {
+    pub(super) fn units(&self, outer: &[Dim], units: Units, run: Dim, [row, beyond]: [usize; 2]) -> Launch<CallAt> {
         let outputs = self.outputs::<KEPT>(outer);
         let Units { along, columns, bytes, lines, .. } = units;
         let stretches = if units.turns.is_some() { row.div_ceil(run.len).max(1) as u64 } else { 1 };
@@ -364,19 +272,4 @@ impl Planner<'_> {
 /// Whether lines of 16 bytes have whole outputs of `bytes` bytes each, of which there are so many side by side.
 fn is_whole(bytes: usize, outputs: usize) -> bool {
     bytes.is_power_of_two() && bytes <= 16 && outputs.is_multiple_of(16 / bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Dim, Units};
-
-    #[test]
-    fn turns_are_counted_in_32_bits_and_do_not_overlap() {
-        let axis = |len: usize, x: usize| Dim { len, x: x as isize, mask: 0, out: 0 };
-        let turned = |run: usize, far: usize| {
-            Units::turned(axis(100, 10 * run), axis(5, 2), [axis(2, far), axis(run, 10)], 128, 2).is_some()
-        };
-        assert!(turned(1000, 1_000_000) && turned(1 << 27, 1 << 40));
-        assert!(!turned(1 << 28, 1 << 40) && !turned(1000, 5000));
-    }
 }

@@ -16,7 +16,7 @@ use super::chunk::chunks;
 use super::copy::{Way, copy_lines};
 use super::launch::{From, Launch, Moved, To};
 use super::limits::Limits;
-use super::near::{is_nested, is_stepped};
+use super::near::{inside, is_nested, is_stepped};
 use super::planner::Planner;
 use super::policy::{BESIDE_BYTES, COPIED_BYTES, NESTED_COPY, RUN_BYTES, TOGETHER, TRANSPOSED_BYTES};
 
@@ -68,6 +68,9 @@ pub(super) fn is_scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits
     let stepped = is_stepped(run.x.abs(), *size) || beside;
     let in_runs = run.x == x && (far.is_empty() || (run.len * size >= RUN_BYTES && reduced.len() <= 3));
     if kept.len() <= KEPT && (in_runs || stepped && reduced.len() <= 3) {
+        return false;
+    }
+    if inside(problem).is_some() && is_turned() {
         return false;
     }
     // Short runs with others' beside them: var bf16 (136956,196,5) of axes 0 and 2 took an H200 2283 us by a copy, and
