@@ -9,6 +9,7 @@
 mod choose;
 mod chunk;
 mod copy;
+mod crossed;
 mod custom;
 mod described;
 pub mod kmeans;

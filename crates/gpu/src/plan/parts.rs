@@ -84,17 +84,24 @@ fn between(fold: &Fold, problem: &Problem) -> Option<(Dim, Dim)> {
         _ => return None,
     };
     let row = columns.len * size;
-    let is_read = columns.out != 0
-        && (row.is_multiple_of(16) || (fold.facts.packed && columns.len.is_power_of_two()))
-        && fold.facts.slim;
     let is_dense = columns.x == *size as isize && run.x == row as isize;
-    let lanes = columns.len.div_ceil(fold.facts.wide as usize) as u64;
-    let by_teams = columns.out != 0 && has_teams(&fold.facts, *size, lanes);
+    let is_read = columns.out != 0 && is_read_at_once(fold, *size, *columns);
     // Staged logarithms of sums took as long: 297 us of f16 (44739225,3) on an H200, and 264 in columns; f32 has tiles
     // (178 us of (16,4194304) in Fortran order, 192 so).
     let is_slow = *size > 2 || fold.name.starts_with("logsumexp");
-    let most = if fold.facts.twins { PAIRED_BYTES } else { BETWEEN_BYTES };
-    (is_dense && !is_read && !is_slow && !by_teams && row <= most).then_some((*run, *columns))
+    (is_dense && !is_read && !is_slow && row <= widest(fold)).then_some((*run, *columns))
+}
+
+/// Whether lanes read so few outputs side by side at once, or teams of lanes do.
+pub(super) fn is_read_at_once(fold: &Fold, size: usize, columns: Dim) -> bool {
+    let row = columns.len * size;
+    let by_lanes = (row.is_multiple_of(16) || (fold.facts.packed && columns.len.is_power_of_two())) && fold.facts.slim;
+    by_lanes || has_teams(&fold.facts, size, columns.len.div_ceil(fold.facts.wide as usize) as u64)
+}
+
+/// Bytes that the elements of a stretch may have from one to the next.
+pub(super) fn widest(fold: &Fold) -> usize {
+    if fold.facts.twins { PAIRED_BYTES } else { BETWEEN_BYTES }
 }
 
 /// Whether two reduced axes are better read in stretches than where elements lie: of 2 bytes or 1, in short runs, or in

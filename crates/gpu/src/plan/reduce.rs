@@ -9,6 +9,7 @@ use warpfold_kernels::reduce::workspace::COUNTERS;
 use super::Launch;
 use super::choose::{self, any, fast};
 use super::chunk::{Chunk, chunks};
+use super::crossed::{crossed, is_last};
 use super::described::described_bytes;
 use super::limits::Limits;
 use super::near::is_between;
@@ -96,6 +97,10 @@ impl GpuPlan {
                 plan = tiled(&asked, problem, limits);
             }
             plan = plan.or_else(|| stepped(&asked, problem, limits));
+            if plan.is_none() && is_scattered && is_last(&fold, problem.size) {
+                plan = tiled(&asked, problem, limits);
+            }
+            plan = plan.or_else(|| crossed(&asked, problem, limits));
             if plan.is_none() && is_scattered {
                 plan = tiled(&asked, problem, limits).or_else(|| transposed(&asked, problem, limits));
             }

@@ -16,7 +16,7 @@ use super::chunk::chunks;
 use super::copy::{Way, copy_lines};
 use super::launch::{From, Launch, Moved, To};
 use super::limits::Limits;
-use super::near::{inside, is_nested, is_stepped};
+use super::near::{inside, is_crossed, is_nested, is_stepped};
 use super::planner::Planner;
 use super::policy::{BESIDE_BYTES, COPIED_BYTES, NESTED_COPY, RUN_BYTES, TOGETHER, TRANSPOSED_BYTES};
 
@@ -67,7 +67,8 @@ pub(super) fn is_scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits
     let beside = kept.last().is_some_and(|axis| is_stepped(axis.x, *size) && has_lanes(axis));
     let stepped = is_stepped(run.x.abs(), *size) || beside;
     let in_runs = run.x == x && (far.is_empty() || (run.len * size >= RUN_BYTES && reduced.len() <= 3));
-    if kept.len() <= KEPT && (in_runs || stepped && reduced.len() <= 3) {
+    let is_read = stepped && reduced.len() <= 3 && !is_crossed(asked.fold, problem);
+    if kept.len() <= KEPT && (in_runs || is_read) {
         return false;
     }
     if inside(problem).is_some() && is_turned() {
