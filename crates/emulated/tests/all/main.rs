@@ -6,6 +6,7 @@
 mod borrowed;
 mod columns;
 mod counted;
+mod crossed;
 mod golden;
 mod golden_rows;
 mod groups;

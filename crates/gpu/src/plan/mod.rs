@@ -37,9 +37,12 @@ mod subtrees;
 mod tiled;
 mod together;
 mod transpose;
+mod truths;
 mod turns;
 mod twice;
 mod units;
+#[cfg(test)]
+mod ways;
 pub mod zip;
 
 pub use chunk::Chunk;

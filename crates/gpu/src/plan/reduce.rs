@@ -21,6 +21,7 @@ use super::single::single;
 use super::subtrees::subtrees;
 use super::tiled::tiled;
 use super::transpose::{Asked, Copied, is_scattered, is_small, transposed};
+use super::truths::truths;
 use super::twice::twice;
 use warpfold_array::Op;
 use warpfold_array::problem::{Problem, merge};
@@ -89,7 +90,9 @@ impl GpuPlan {
                 return Self::of(spec, &torn.own, limits, bytes).then(|own| torn.plan(&asked, own, limits));
             }
             let is_scattered = is_scattered(&asked, problem, limits);
-            let mut plan = if fold.facts.ordered || fold.facts.places { None } else { twice(spec, problem, limits) };
+            let any_order = !fold.facts.ordered && !fold.facts.places;
+            let mut plan = if any_order { truths(spec, problem, limits) } else { None };
+            plan = plan.or_else(|| if any_order { twice(spec, problem, limits) } else { None });
             if plan.is_none() && is_scattered {
                 plan = subtrees(&asked, problem, limits);
             }

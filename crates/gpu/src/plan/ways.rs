@@ -1,0 +1,79 @@
+//! Which kernels problems get whose axes lie in memory in another order than in the sequence, or in the result.
+
+use super::{GpuPlan, Limits};
+use warpfold_array::Op;
+use warpfold_array::problem::Problem;
+use warpfold_array::request::Spec;
+use warpfold_core::DType;
+
+const H200: Limits = Limits { multiprocessors: 132, bandwidth: 4.6e12, aligned: true, shared_bytes: 227 << 10 };
+
+/// An array whose axes lie in this order, from the outermost to the innermost, with elements so many steps apart.
+fn problem(dtype: DType, shape: &[usize], order: &[usize], axes: &[usize], steps: usize) -> Problem {
+    let (mut strides, mut to) = (vec![0; shape.len()], dtype.size() * steps);
+    for &axis in order.iter().rev() {
+        strides[axis] = to as isize;
+        to *= shape[axis];
+    }
+    Problem::of(shape, &strides, &vec![0; shape.len()], axes, dtype.size())
+}
+
+/// The kernels of a plan, without their folds.
+fn classes(plan: &GpuPlan) -> String {
+    let class = |entry: &str| entry.split('_').next().unwrap_or_default().to_owned();
+    plan.launches.iter().map(|launch| class(&launch.entry)).collect::<Vec<_>>().join(" ")
+}
+
+fn ways(op: Op, dtype: DType, shape: &[usize], order: &[usize], axes: &[usize]) -> String {
+    let spec = Spec::without_options(op, dtype);
+    classes(&GpuPlan::new(&spec, &problem(dtype, shape, order, axes, 1), &H200))
+}
+
+#[test]
+fn stretches_that_cross_others_are_staged_if_they_are_subtrees_and_else_read_by_tiles() {
+    let all = [0, 1, 2];
+    assert_eq!(ways(Op::Sum, DType::F16, &[2_097_152, 2, 32], &[0, 2, 1], &all), "staged rows");
+    assert_eq!(ways(Op::Var, DType::BF16, &[250_000, 3, 96], &[0, 2, 1], &all), "staged rows");
+    assert_eq!(ways(Op::Sum, DType::BF16, &[20_000, 2, 3301], &[0, 2, 1], &all), "tiled rows");
+    assert_eq!(ways(Op::Sum, DType::F32, &[1_000_000, 2, 32], &[0, 2, 1], &all), "staged rows");
+    // Short runs, between which those of an outer axis lie.
+    assert_eq!(ways(Op::Sum, DType::BF16, &[7436, 3008, 3, 2], &[1, 0, 2, 3], &all), "tiled rows");
+    // Tiles have no fold that skips NaN.
+    let spec = Spec { skip_nan: true, ..Spec::without_options(Op::Var, DType::F32) };
+    let own = problem(DType::F32, &[2, 174_762, 192], &[1, 2, 0], &[0, 2], 1);
+    assert_eq!(classes(&GpuPlan::new(&spec, &own, &H200)), "staged rows");
+}
+
+#[test]
+fn few_elements_whose_axes_are_woven_are_staged_as_they_lie() {
+    assert_eq!(ways(Op::Norm, DType::F64, &[1_398_101, 6, 2, 2], &[1, 0, 3, 2], &[2, 3]), "staged transpose");
+    assert_eq!(ways(Op::Sum, DType::BF16, &[1_000_000, 5, 7], &[0, 2, 1], &[1, 2]), "staged");
+}
+
+#[test]
+fn neighbours_in_memory_are_reduced_as_such_and_then_copied() {
+    assert_eq!(ways(Op::ArgMax, DType::F32, &[262_144, 2, 64, 2], &[0, 2, 1, 3], &[0]), "columns transpose");
+    // In order they need no copy.
+    assert_eq!(ways(Op::ArgMax, DType::F32, &[262_144, 2, 64, 2], &[0, 1, 2, 3], &[0]), "columns");
+    let describe = |dtype, shape: &[usize], order: &[usize], axes: &[usize]| {
+        classes(&GpuPlan::describe(dtype, false, &problem(dtype, shape, order, axes, 1), &H200).expect("a plan"))
+    };
+    let counts_and_others = "staged transpose transpose";
+    assert_eq!(describe(DType::BF16, &[18, 1051, 7094], &[2, 1, 0], &[0]), counts_and_others);
+    // All statistics of f64 have 8 bytes.
+    assert_eq!(describe(DType::F64, &[18, 1051, 1094], &[2, 1, 0], &[0]), "staged transpose");
+    assert_eq!(describe(DType::BF16, &[1051, 7094, 18], &[0, 1, 2], &[2]), "staged");
+}
+
+#[test]
+fn few_integers_side_by_side_are_true_if_their_greatest_is() {
+    let c = [0, 1, 2];
+    assert_eq!(ways(Op::Any, DType::I8, &[80, 5, 671_088], &c, &[1]), "shallow staged");
+    assert_eq!(ways(Op::All, DType::I32, &[2, 16, 2_000_000], &c, &[1]), "columns staged");
+    assert_eq!(ways(Op::Any, DType::I8, &[80, 50, 67_108], &c, &[1]), "columns");
+    assert_eq!(ways(Op::Any, DType::U8, &[3, 134_217, 2], &c, &[2]), "staged");
+    assert_eq!(ways(Op::CountNonzero, DType::I8, &[80, 5, 671_088], &c, &[1]), "columns");
+    let spec = Spec::without_options(Op::Any, DType::I8);
+    let own = problem(DType::I8, &[3, 44_739_242], &[0, 1], &[0], 2);
+    assert_eq!(classes(&GpuPlan::new(&spec, &own, &H200)), "shallow staged");
+}
