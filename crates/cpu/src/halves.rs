@@ -12,7 +12,8 @@ use super::kernel::{Kernel, Tree, any_rows, each_row};
 use super::lanes::lanes;
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_padded, fold_tile};
 use super::policy::{AHEAD, BLOCK, PANEL, SHORT};
-use super::simd::{Simd, array, at_level, prefetch, vectorize};
+use super::simd::{Simd, array, at_level, inlined, prefetch, vectorize};
+use super::staggered::{Staggered, by_tiles, fold_staggered, item_of, units, with_rows};
 use super::tree::{GROUP, PIECE, lift_pairs, upper_levels};
 
 /// Sums, means and norms of 16-bit floats.
@@ -89,6 +90,19 @@ impl<T: Half, W: Term> Kernel for Halves<T, W> {
             match wide.skips_nan() {
                 true => columns(wide.skip_nan(true), panel, out),
                 false => columns(wide.skip_nan(false), panel, out),
+            }
+        }
+    }
+
+    const STAGGERED: bool = true;
+
+    unsafe fn staggered(&self, rows: Staggered<'_, T>, out: &mut [MaybeUninit<f32>]) {
+        let wide = self.0.of::<f32>();
+        // SAFETY: the caller vouches for the elements of every row.
+        unsafe {
+            match wide.skips_nan() {
+                true => fold_staggered_wide(&wide.skip_nan(true), rows, out),
+                false => fold_staggered_wide(&wide.skip_nan(false), rows, out),
             }
         }
     }
@@ -185,6 +199,48 @@ pub(super) fn fold_widened<T: Wide, R: Reducer<Item = T::Float>>(
     fold_tile::<true, _, _>(level, reducer, &wide.each_ref()[..n], start, out);
 }
 
+/// [`fold_staggered`] of elements that are widened first, unless they are floats of that type.
+///
+/// # Safety
+/// Every row is good for `out.len()` elements, at least [`TILE`].
+#[inline(always)]
+pub(super) unsafe fn fold_staggered_wide<T: Wide, R: Reducer<Item = T::Float>>(
+    reducer: &R,
+    rows: Staggered<'_, T>,
+    out: &mut [MaybeUninit<R::Acc>],
+) {
+    if T::DTYPE == <T::Float as Element>::DTYPE {
+        // SAFETY: the caller's; the elements are of one type.
+        return unsafe { fold_staggered(reducer, rows.cast(), out) };
+    }
+    at_level(
+        #[inline(always)]
+        |level| {
+            // SAFETY: the caller's.
+            unsafe {
+                by_tiles(
+                    rows,
+                    out,
+                    #[inline(always)]
+                    |rows, firsts, nodes| {
+                        with_rows!(rows, N => if T::DTYPE == DType::F16 {
+                            // By an instruction, where the CPU has one.
+                            let wide: [[T::Float; TILE]; N] = array!(N, r => T::widen(level, rows[r]));
+                            units::<R, N>(reducer, item_of(&array!(N, r => &wide[r])), firsts, nodes);
+                        } else {
+                            let item = inlined(
+                                #[inline(always)]
+                                |(r, i): (usize, usize)| rows[r][i].float(),
+                            );
+                            units::<R, N>(reducer, item, firsts, nodes);
+                        });
+                    },
+                );
+            }
+        },
+    );
+}
+
 /// At most a block of elements as floats: in a tile, unless they are floats of that type.
 #[inline(always)]
 pub(super) fn widened<'t, T: Wide>(
@@ -246,7 +302,7 @@ pub(super) fn floats<'t, T: Wide, const N: usize>(
         }
     }
     let room = &*room;
-    super::simd::inlined(
+    inlined(
         #[inline(always)]
         move |(r, i): (usize, usize)| match T::DTYPE {
             // SAFETY: the loop above has written every row.

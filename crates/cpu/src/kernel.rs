@@ -8,6 +8,7 @@ use super::block::{fold_rows, tree_block};
 use super::panel::{Panel, fold_columns};
 use super::policy::{BLOCK, MOST_ROWS, PANEL, SHORT};
 use super::simd::{self, Simd, at_level};
+use super::staggered::{Staggered, fold_staggered};
 use super::tree::{NODES, combine_many, combine_nodes, tree_levels};
 use super::uneven::{TILE, fold_ragged};
 
@@ -118,6 +119,17 @@ pub trait Kernel: Sync {
             // SAFETY: as above.
             || unsafe { fold_columns::<false, _>(Simd::Baseline, self.reducer(), panel, out) },
         );
+    }
+
+    /// Whether the kernel implements [`Kernel::staggered`].
+    const STAGGERED: bool = false;
+
+    /// The nodes of a unit of each column, [`PANEL`] elements, which begins in a row of its own.
+    ///
+    /// # Safety
+    /// Every row is good for `out.len()` elements, at least as many as in a tile.
+    unsafe fn staggered(&self, _rows: Staggered<'_, Item<Self>>, _out: &mut [MaybeUninit<Acc<Self>>]) {
+        unreachable!("this kernel has no staggered columns")
     }
 
     /// Combines `nodes`, the nodes of the rows before, with rows. Called only if [`Kernel::RUNS`].
@@ -344,6 +356,15 @@ impl<R: Reducer> Kernel for Tree<R> {
                 || fold_ragged(&self.0, identity, x, lens, out),
             ),
             _ => any_columns(self, x, lens, out),
+        }
+    }
+
+    const STAGGERED: bool = Self::WIDE && !R::INDEXED;
+
+    unsafe fn staggered(&self, rows: Staggered<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
+        if Self::STAGGERED {
+            // SAFETY: the caller vouches for the elements of every row.
+            unsafe { fold_staggered(&self.0, rows, out) };
         }
     }
 }

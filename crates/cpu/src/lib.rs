@@ -8,6 +8,7 @@
 pub mod args;
 mod block;
 pub mod copied;
+mod crossing;
 pub mod engine;
 pub mod exact;
 pub mod exponentials;
@@ -39,6 +40,7 @@ mod sample;
 mod search;
 pub mod select;
 pub mod simd;
+mod staggered;
 mod stretches;
 pub mod terms;
 mod totals;

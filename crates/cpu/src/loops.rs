@@ -13,6 +13,7 @@ use super::kernel::{Acc, Item as Elem, Kernel};
 use super::load::Load;
 use super::panel::Panel;
 use super::policy::PANEL;
+use super::staggered::Staggered;
 use super::tree::few;
 
 /// An element, as the kernel reads it. Only its address is known here.
@@ -59,6 +60,8 @@ pub struct Facts {
     pub dense: bool,
     /// [`Kernel::DENSE_ITEMS`].
     pub dense_items: usize,
+    /// [`Kernel::STAGGERED`].
+    pub staggered: bool,
 }
 
 /// The loops of a kernel, by addresses. Each method does what the method of [`Kernel`] that it names does.
@@ -100,6 +103,9 @@ pub trait Loops: Sync {
 
     /// [`Kernel::panel`] of `width` columns.
     unsafe fn panel(&self, panel: Panel<'_, Item>, width: usize, to: *mut Node);
+
+    /// [`Kernel::staggered`] of `width` columns.
+    unsafe fn staggered(&self, rows: Staggered<'_, Item>, width: usize, to: *mut Node);
 
     /// [`Kernel::panel_after`].
     unsafe fn panel_after(&self, rows: &[*const Item], start: u64, width: usize, nodes: *mut Node);
@@ -185,6 +191,7 @@ impl<K: Kernel> Loops for K {
             rows: K::ROWS,
             dense: K::DENSE,
             dense_items: K::DENSE_ITEMS,
+            staggered: K::STAGGERED,
         }
     }
 
@@ -238,6 +245,11 @@ impl<K: Kernel> Loops for K {
         let out = unsafe { room(to, panel.groups * width) };
         // SAFETY: every row is good for `width` elements in each group, which is a group's share of `out`.
         unsafe { Kernel::panel(self, panel.cast(), out) };
+    }
+
+    unsafe fn staggered(&self, rows: Staggered<'_, Item>, width: usize, to: *mut Node) {
+        // SAFETY: the caller passes rows of `width` elements, and room for as many nodes.
+        unsafe { Kernel::staggered(self, rows.cast(), room(to, width)) };
     }
 
     unsafe fn panel_after(&self, rows: &[*const Item], start: u64, width: usize, nodes: *mut Node) {

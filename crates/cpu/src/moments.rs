@@ -5,11 +5,12 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Deviation, Moments, Plain};
 use warpfold_core::{Accumulate, DType, Float, Real, Reducer};
 
-use super::halves::{Wide, finish_rounded, fold_widened};
+use super::halves::{Wide, finish_rounded, fold_staggered_wide, fold_widened};
 use super::kernel::{Kernel, any_rows};
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
 use super::policy::{AHEAD, BLOCK, SHORT};
 use super::simd::{Simd, array, at_level, prefetch, vectorize_256};
+use super::staggered::Staggered;
 use super::tree::{Level, Ragged, climb, few, tree_levels};
 
 /// The variance of floats, and of integers as floats.
@@ -84,6 +85,14 @@ impl<T: Wide> Kernel for Spread<T> {
                 |level, rows, at, out| self.fold_tile(level, rows, at, out),
             );
         }
+    }
+
+    const STAGGERED: bool = true;
+
+    unsafe fn staggered(&self, rows: Staggered<'_, T>, out: &mut [MaybeUninit<Moments<T::Float>>]) {
+        let of_floats = Deviation::<T::Float>::new(self.0.ddof, self.0.root);
+        // SAFETY: the caller vouches for the elements of every row.
+        unsafe { fold_staggered_wide(&of_floats, rows, out) };
     }
 }
 

@@ -331,7 +331,7 @@ pub(super) fn run_tile<R: Reducer, const W: usize>(
 
 /// Copies a tile's nodes, a few at a time: all at once would be a call.
 #[inline(always)]
-fn copy_out<A: Copy, const W: usize>(nodes: &[MaybeUninit<A>; W], out: &mut [MaybeUninit<A>; W]) {
+pub(super) fn copy_out<A: Copy, const W: usize>(nodes: &[MaybeUninit<A>; W], out: &mut [MaybeUninit<A>; W]) {
     const FEW: usize = 8;
     for (out, nodes) in out.as_chunks_mut::<FEW>().0.iter_mut().zip(nodes.as_chunks::<FEW>().0) {
         *out = *nodes;

@@ -8,7 +8,7 @@ use crate::bound::Bound;
 use crate::dispatch::Kernels;
 use crate::engine::Patches;
 use crate::policy::{CHUNK, ONE_THREAD};
-use crate::route::Route;
+use crate::route::{Route, Takes};
 use crate::simd::Simd;
 use warpfold_array::ArrayRef;
 use warpfold_array::problem::{Problem, result_shape};
@@ -63,8 +63,9 @@ impl Plan {
         if spec.op == Op::MinMax {
             result_shape.push(2);
         }
-        let facts = |bound: &Bound<'_>| (bound.kernel.facts().free, bound.bytes(spec.result()));
-        let (free, bytes) = Kernels(spec).with(facts);
+        let facts = |bound: &Bound<'_>| (bound.kernel.facts(), bound.bytes(spec.result()));
+        let (facts, bytes) = Kernels(spec).with(facts);
+        let (free, staged) = (facts.free, !Kernels(spec).reads_in_place() || spec.masked);
         let sorted = if free { problem.in_memory_order() } else { None };
         let problem = sorted.as_ref().unwrap_or(problem);
         let small = problem.count.saturating_mul(problem.outputs) < ONE_THREAD;
@@ -76,10 +77,10 @@ impl Plan {
             result_dtype: spec.result(),
             result_shape,
             kernel_dtype: Kernels(spec).kernel_dtype(),
-            staged: !Kernels(spec).reads_in_place() || spec.masked,
+            staged,
             precision: spec.precision,
             problem: problem.clone(),
-            route: Route::of(problem, free),
+            route: Route::of(problem, Takes { free, staggered: facts.staggered && !staged, number: facts.number }),
             patch: Patches::of(problem, bytes, threads).map(|patches| patches.lens),
             threads: if small { 1 } else { threads },
             simd: Simd::current(),

@@ -251,6 +251,12 @@ pub const SHORT_RUN: usize = 512;
 /// read so, var of bf16 that skips NaNs, (8, 8128, 1032) with axis 1 fastest in memory, 34 % (the record
 /// `blocks-after.json`). Other values have no record.
 pub const LEAST_DEPTH: usize = 64;
+/// The fewest elements of an output whose rows hold many lanes ([`super::route::Route::Crossed`]): each output has
+/// spans of its own. Other values have no record.
+pub const LEAST_CROSSED: usize = 4 * BLOCK;
+/// Bytes of a row of such columns up to which a tile has the row whole: less of it would be parts of cache lines. Other
+/// values have no record.
+pub const DENSE_ROW: usize = 4096;
 /// The most nodes of such subtrees of an output, which one thread joins.
 pub const MOST_NODES: usize = 1 << 24;
 /// Rows of a transposed array that a task reduces at most.

@@ -1,5 +1,6 @@
 //! The route: the order in which the CPU walks memory, a pure function of the problem.
 
+use super::crossing::crossing;
 use super::moves::TILE;
 use super::policy::{
     BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_BROUGHT, LEAST_COPIED, LEAST_INNER, LEAST_LANE, LEAST_PIECE,
@@ -8,6 +9,17 @@ use super::policy::{
 };
 use std::cmp::Reverse;
 use warpfold_array::problem::{Dim, Problem};
+
+/// What a kernel takes.
+#[derive(Clone, Copy)]
+pub struct Takes {
+    /// Whether elements may be combined in any order.
+    pub free: bool,
+    /// Whether columns' units may begin in any row. Elements are read in place.
+    pub staggered: bool,
+    /// Whether a node is one number.
+    pub number: bool,
+}
 
 /// The order in which the CPU walks the array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +60,12 @@ pub enum Route {
         /// How many of the reduced axes before the lane lie within it, the nearest ones.
         beside: usize,
     },
+    /// Rows in memory hold elements of many lanes: indices of outer reduced axes, perhaps of several outputs. Their
+    /// units are reduced where they lie, whatever row they begin in.
+    Crossed {
+        /// The number in [`Problem::reduced`] of the first of the axes along which rows are walked.
+        inner: usize,
+    },
     /// The fastest axis in memory is an outer reduced one (a transposed array). Tiles are transposed as they are read.
     Transposed {
         /// The number of that axis in [`Problem::reduced`].
@@ -56,8 +74,9 @@ pub enum Route {
 }
 
 impl Route {
-    /// The route for a problem. `free` says that elements may be combined in any order.
-    pub fn of(problem: &Problem, free: bool) -> Self {
+    /// The route for a problem and a kernel.
+    pub fn of(problem: &Problem, takes: Takes) -> Self {
+        let free = takes.free;
         let Problem { kept, reduced, size, .. } = problem;
         let long = |&lane: &usize| kept[lane].len >= TILE;
         if problem.count == 1
@@ -72,6 +91,11 @@ impl Route {
         }
         if let Some(slab) = Self::slabs(problem) {
             return Route::Slabs { slab };
+        }
+        if takes.staggered
+            && let Some(inner) = crossing(problem, takes.number)
+        {
+            return Route::Crossed { inner };
         }
         let Some((inner, outer)) = reduced.split_last() else { return Route::Rows };
         // Which axis is the fastest in memory? One that repeats its elements is none.
@@ -266,6 +290,9 @@ impl Route {
                 "interleaved: blocks of rows of the few columns, all in one go, then a binary counter of their nodes"
             }
             Route::Runs => "runs: each output's runs in memory order, then a binary counter of their nodes",
+            Route::Crossed { .. } => {
+                "crossed: units of 8 rows of all columns where they lie, and then their nodes in the index's order"
+            }
             Route::Slabs { .. } => {
                 "slabs: blocks of slabs are transposed, then all their outputs are reduced as columns"
             }

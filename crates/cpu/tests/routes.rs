@@ -164,3 +164,34 @@ fn no_elements_and_one() {
         of_all_dtypes(plain(&shape, 2, &[axis]));
     }
 }
+
+#[test]
+fn rows_of_many_lanes_whose_units_begin_anywhere() {
+    // Lengths of lanes with each power of two, and numbers of lanes around a tile.
+    for (lanes, depth) in [(1024, 16), (1000, 17), (830, 20), (800, 22), (127, 131), (64, 260), (65, 257), (129, 134)] {
+        of_all_dtypes(Case { shape: &[lanes, depth], order: &[1, 0], gap: 0, axes: &[0, 1] });
+    }
+    // Few elements, or few rows, or few columns.
+    for (lanes, depth) in [(65, 17), (2000, 9), (63, 300), (64, 1), (1, 300)] {
+        of_all_dtypes(Case { shape: &[lanes, depth], order: &[1, 0], gap: 0, axes: &[0, 1] });
+    }
+    // Columns, rows and lanes of several axes; other lanes, and other outputs, behind the last one and between.
+    of_all_dtypes(Case { shape: &[470, 9, 5], order: &[2, 1, 0], gap: 0, axes: &[0, 1, 2] });
+    of_all_dtypes(Case { shape: &[3, 70, 101], order: &[2, 1, 0], gap: 0, axes: &[0, 1, 2] });
+    of_all_dtypes(Case { shape: &[3, 67, 99], order: &[0, 2, 1], gap: 0, axes: &[0, 1, 2] });
+    of_all_dtypes(Case { shape: &[4, 66, 3, 50], order: &[0, 3, 2, 1], gap: 0, axes: &[0, 1, 2, 3] });
+    of_all_dtypes(Case { shape: &[2, 40, 3, 75], order: &[3, 1, 0, 2], gap: 0, axes: &[0, 1, 2, 3] });
+    of_all_dtypes(Case { shape: &[3, 67, 4, 23], order: &[3, 0, 2, 1], gap: 0, axes: &[0, 1, 2, 3] });
+    of_all_dtypes(Case { shape: &[2, 50, 9001], order: &[2, 1, 0], gap: 0, axes: &[0, 2] });
+    of_all_dtypes(Case { shape: &[5, 40, 500], order: &[2, 1, 0], gap: 0, axes: &[1, 2] });
+    of_all_dtypes(Case { shape: &[3, 64, 260], order: &[0, 2, 1], gap: 0, axes: &[1, 2] });
+    of_all_dtypes(Case { shape: &[3, 64, 1, 258], order: &[3, 0, 2, 1], gap: 3, axes: &[1, 3] });
+    of_all_dtypes(Case { shape: &[64, 0, 300], order: &[2, 1, 0], gap: 0, axes: &[0, 2] });
+    of_all_dtypes(Case { shape: &[64, 300, 0], order: &[2, 1, 0], gap: 0, axes: &[0, 1] });
+    // Many lanes, and parts of lanes.
+    check::<bf16>(&[Op::Sum], Case { shape: &[20011, 21], order: &[1, 0], gap: 0, axes: &[0, 1] }, true, false);
+    for (wild, op) in [(false, Op::Sum), (false, Op::Var), (true, Op::Norm)] {
+        check::<bf16>(&[op], Case { shape: &[3, 83, 60_006], order: &[0, 2, 1], gap: 0, axes: &[1, 2] }, wild, false);
+        check::<f32>(&[op], Case { shape: &[2, 83, 60_003], order: &[0, 2, 1], gap: 0, axes: &[0, 1, 2] }, wild, true);
+    }
+}

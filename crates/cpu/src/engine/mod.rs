@@ -5,6 +5,7 @@
 
 mod columns;
 mod counter;
+mod crossed;
 mod cuts;
 mod gapped;
 mod groups;
@@ -49,7 +50,7 @@ use crate::loops::{ALIGN, By, Facts, Fetch, Item, Loops, Node, Value};
 use crate::output::Output;
 use crate::parallel::{for_each, results};
 use crate::policy::{BLOCK, ONE_THREAD};
-use crate::route::Route;
+use crate::route::{Route, Takes};
 
 /// A label for each element.
 pub trait Labels: Sync {
@@ -261,10 +262,9 @@ impl<'a> Work<'a> {
     /// # Safety
     /// Every element that the problem reaches from `base` is readable; `out` has a place for each output.
     unsafe fn run(&self, out: &Output<Value>) {
-        let is_apart = matches!(self.storing, Some(Storing::Apart(_)));
         // SAFETY: the caller's.
         unsafe {
-            if is_apart || !self.patches(out) {
+            if !self.patches(out) {
                 self.run_as_it_lies(out);
             }
         }
@@ -289,7 +289,10 @@ impl<'a> Work<'a> {
             if self.decided(out) {
                 return self.tell(self.problem.count * self.problem.outputs);
             }
-            match Route::of(self.problem, self.facts.free) {
+            let is_read = self.load.direct() && self.base.x.addr().is_multiple_of(self.facts.align);
+            let Facts { free, staggered, number, .. } = self.facts;
+            match Route::of(self.problem, Takes { free, staggered: staggered && is_read, number }) {
+                Route::Crossed { inner } => self.crossed(inner, out),
                 Route::Rows => self.rows(out),
                 Route::Singles { lane } => self.singles(lane, out),
                 Route::Columns { lane } => self.columns(lane, false, out),

@@ -5,14 +5,20 @@
 //! its results. So a patch of outputs, which is compact on both sides, is reduced at a time, by any route. Its results
 //! go to a buffer in the cache, in the order of the array, and from there in whole lines to their places.
 
+use std::mem::MaybeUninit;
+
 use warpfold_array::problem::{At, Dim, Problem, Walk, merge};
 
-use super::Work;
 use super::nodes::Items;
+use super::{Storing, Work};
 use crate::loops::{Item, Value};
+use crate::moves::copy_run;
 use crate::output::Output;
 use crate::policy::{LEAST_PATCHED, MOST_PATCHED, PATCH, PATCH_LINE, PATCH_RUN};
 use crate::transpose::{LINE_BYTES, Rows, take_apart};
+
+/// Bytes of a part of a result of several statistics.
+const PART: usize = 8;
 
 /// Cache lines of a row of results from which on rows are padded.
 const LONG_ROW: usize = 16;
@@ -33,8 +39,13 @@ pub struct Patches {
 impl Patches {
     /// The patches of a problem whose results have `bytes` bytes each; `None` if results are written as they come.
     pub fn of(problem: &Problem, bytes: usize, threads: usize) -> Option<Self> {
+        Self::of_parts(problem, bytes, 1, threads)
+    }
+
+    /// The patches of a problem whose results have `parts` parts of `bytes` bytes each, in arrays of their own.
+    fn of_parts(problem: &Problem, bytes: usize, parts: usize, threads: usize) -> Option<Self> {
         let Problem { kept, count, outputs, size, .. } = problem;
-        let is_large = *outputs >= LEAST_PATCHED && count.saturating_mul(*size) <= MOST_PATCHED;
+        let is_large = *outputs >= LEAST_PATCHED && count.saturating_mul(*size) <= MOST_PATCHED * parts;
         if kept.len() < 2 || bytes == 0 || !is_large || kept.iter().any(|dim| dim.x <= 0 || dim.out <= 0) {
             return None;
         }
@@ -59,9 +70,9 @@ impl Patches {
             lens[i] = lens[i].max(most.div_ceil(step).min(kept[i].len));
             lens[i] == kept[i].len && lens[i] * step < most
         };
-        let _ = (0..n).rev().all(|i| extend(&mut lens, i, kept[i].x as usize, PATCH_RUN));
+        let _ = (0..n).rev().all(|i| extend(&mut lens, i, kept[i].x as usize, PATCH_RUN / parts));
         let _ = by_place.iter().all(|&i| extend(&mut lens, i, kept[i].out as usize * bytes, PATCH_LINE));
-        let most = PATCH.min(outputs * bytes / (8 * threads.max(1))) / bytes;
+        let most = PATCH.min(outputs * bytes * parts / (8 * threads.max(1))) / bytes / parts;
         for i in (0..n).rev() {
             let others = lens.iter().product::<usize>();
             lens[i] = (lens[i] * (most / others).max(1)).min(kept[i].len);
@@ -82,7 +93,21 @@ impl Work<'_> {
     /// # Safety
     /// As of [`Work::run`].
     pub(super) unsafe fn patches(&self, out: &Output<Value>) -> bool {
-        let Some(patches) = Patches::of(self.problem, out.size(), self.threads) else { return false };
+        let apart = match self.storing {
+            Some(Storing::Apart(scatter)) => Some(scatter),
+            _ => None,
+        };
+        let patches = match apart {
+            None => Patches::of(self.problem, out.size(), self.threads),
+            Some(_) => Patches::of_parts(self.problem, PART, (self.facts.value / PART).max(1), self.threads),
+        };
+        let Some(mut patches) = patches else { return false };
+        if apart.is_some() {
+            // Results go on to a function, which takes them in their own order.
+            patches.order = (0..patches.lens.len()).collect();
+            patches.order.sort_by_key(|&i| self.problem.kept[i].out);
+            patches.near = 0;
+        }
         let kept = &self.problem.kept;
         let grid: Vec<usize> = kept.iter().zip(&patches.lens).map(|(dim, &len)| dim.len.div_ceil(len)).collect();
         self.quiet_tasks(grid.iter().product(), &|task| {
@@ -97,9 +122,9 @@ impl Work<'_> {
             }
             // Steps between results in the cache.
             let (mut steps, mut step) = (vec![0; dims.len()], 1);
-            let bytes = out.size();
+            let bytes = if apart.is_some() { self.facts.value } else { out.size() };
             for (k, &i) in patches.order.iter().enumerate() {
-                if k == patches.near {
+                if k == patches.near && apart.is_none() {
                     step += pad(step, patches.both, &dims, bytes);
                 }
                 steps[i] = step;
@@ -112,6 +137,34 @@ impl Work<'_> {
             let outputs = dims.iter().map(|dim| dim.len).product();
             let problem = Problem { kept: merge(kept), outputs, out_offset: 0, ..self.problem.clone() };
             let work = Work { problem: &problem, base: at, threads: 1, ..*self };
+            if let Some(scatter) = apart {
+                let kept = Output::at_address(x.cast::<MaybeUninit<u8>>(), step, bytes);
+                let keep = |values: *const Value, n: usize, number: usize| {
+                    // SAFETY: the engine passes `n` results, each of the patch once, and `at` checks the places.
+                    unsafe { copy_run(values.cast(), kept.at(number as isize, n), n * bytes) };
+                };
+                let work = Work { storing: Some(Storing::Apart(&keep)), ..work };
+                // SAFETY: the caller vouches for the elements; `keep` takes all results of the patch.
+                unsafe { work.run_as_it_lies(&Output::at_address(std::ptr::dangling_mut(), step, 0)) };
+                // The fastest axis, and those that go on among all results.
+                let (mut n, mut axes) = (1, patches.order.as_slice());
+                while let Some((&i, others)) = axes.split_first()
+                    && self.problem.kept[i].out == n as isize
+                {
+                    (n, axes) = (n * dims[i].len, others);
+                    if dims[i].len < self.problem.kept[i].len {
+                        break;
+                    }
+                }
+                let of = |&i: &usize| Dim { x: (steps[i] * bytes) as isize, mask: 0, ..dims[i] };
+                let rest: Vec<Dim> = axes.iter().rev().map(of).collect();
+                let mut walk = Walk::new(&rest, At { x: x.cast_const().cast(), mask: std::ptr::null() }, 0);
+                for _ in 0..step / n {
+                    scatter(walk.at().x.cast(), n, (place + walk.out()) as usize);
+                    walk.advance();
+                }
+                return;
+            }
             // SAFETY: the caller vouches for the elements and the places; there is room for the results of the patch,
             // all of which are written before they are moved. Patches have disjoint outputs.
             unsafe {

@@ -25,6 +25,11 @@ impl Span {
         self.pieces.clear();
     }
 
+    /// The index of the first element.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
     /// The index after the last element.
     pub fn end(&self) -> u64 {
         self.range.end

@@ -2,6 +2,7 @@
 
 use crate::loops::{Facts, Item, Loops, Node, Value};
 use crate::panel::Panel;
+use crate::staggered::Staggered;
 
 /// See the module.
 pub struct Rooted<'a>(pub &'a dyn Loops);
@@ -58,6 +59,11 @@ impl Loops for Rooted<'_> {
     unsafe fn panel(&self, panel: Panel<'_, Item>, width: usize, to: *mut Node) {
         // SAFETY: the caller's.
         unsafe { self.0.panel(panel, width, to) };
+    }
+
+    unsafe fn staggered(&self, rows: Staggered<'_, Item>, width: usize, to: *mut Node) {
+        // SAFETY: the caller's.
+        unsafe { self.0.staggered(rows, width, to) };
     }
 
     unsafe fn panel_after(&self, rows: &[*const Item], start: u64, width: usize, nodes: *mut Node) {

@@ -4,7 +4,7 @@
 use crate::reference::{Random, element};
 use warpfold::core::{Cast, Element};
 use warpfold::cpu::explain;
-use warpfold::{ArrayRef, DType, Op, Options, Values, bf16, f16, reduce};
+use warpfold::{ArrayRef, DType, Description, Op, Options, Values, bf16, describe, f16, reduce};
 
 fn bits(values: &Values) -> Vec<u128> {
     (0..values.len()).map(|i| values.get(i).bits().0.into()).collect()
@@ -38,6 +38,11 @@ fn check<T: Element>(x: &[f64], shape: &[usize], axis: usize, order: &[usize], o
             assert!(explain(op, copy, &options).unwrap().patch.is_none(), "{what}");
             let (got, want) = (reduce(op, view, &options).unwrap(), reduce(op, copy, &options).unwrap());
             assert!(bits(&got.values) == bits(&want.values), "{what}");
+        }
+        let (got, want) = (describe(view, &options).unwrap(), describe(copy, &options).unwrap());
+        for name in Description::NAMES {
+            let [got, want] = [&got, &want].map(|all| bits(all.get(name).unwrap()));
+            assert!(got == want, "{name} of {} {shape:?} {steps:?}", T::DTYPE);
         }
     }
 }
