@@ -90,6 +90,7 @@ fn threads(name: &str) -> u32 {
     match name {
         "split_count" | "split_starts" | "split_pass" => 512,
         "split_nodes_f32" | "split_joints_f32" => 1024,
+        name if name.starts_with("rowswept_") => 512,
         name if name.starts_with("tiled_") => 128,
         _ => 256,
     }
@@ -121,6 +122,7 @@ fn is_production(name: &str) -> bool {
         "rowlonger",
         "rowfolded",
         "rowshort",
+        "rowswept",
         "pool",
         "zip",
     ]

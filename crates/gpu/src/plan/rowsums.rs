@@ -3,14 +3,19 @@
 use warpfold_core::DType;
 use warpfold_kernels::rowwise::columns::{JOINED, ROWS};
 use warpfold_kernels::rowwise::folded::{self, STEPS, waiting};
+use warpfold_kernels::rowwise::swept::{self, MOST_WARPS, room_bytes};
 use warpfold_kernels::rowwise::{Rowwise, RowwiseAt, THREADS, WARPS};
 
 use super::Launch;
 use super::limits::Limits;
-use super::rowwise::{LINE, RowLayout, RowOperation, launch};
+use super::rowwise::{LINE, RowLayout, RowOperation, launch, launch_of};
 
 /// Blocks for each multiprocessor, for which parts become smaller. Not measured.
 const SPREAD: usize = 2;
+/// Bytes of shared memory that a block of rows needs for nodes of warps.
+const SLOTS: u32 = 2 << 10;
+/// In rows, what a block takes before its first one. Not measured.
+const BEGINS: f64 = 1.0;
 
 /// Launches that leave sums over rows.
 pub struct RowSums {
@@ -28,7 +33,8 @@ impl RowOperation {
     /// The sums over rows, `sums` for each column. They need the norms of rows, if they are not found on the way.
     #[must_use]
     pub fn sums(&self, rows: &RowLayout, sums: usize, limits: &Limits) -> Option<RowSums> {
-        if let Some((first, parts, width)) = self.folded(rows, sums, limits) {
+        let at_once = self.folded(rows, sums, limits).or_else(|| self.swept(rows, sums, limits));
+        if let Some((first, parts, width)) = at_once {
             return self.joined(first, parts, width, rows, true);
         }
         let size = self.dtype.size();
@@ -44,22 +50,25 @@ impl RowOperation {
         self.joined(first, parts, (sums * rows.len) as u64, rows, false)
     }
 
-    /// The launch that has the results as well, how many parts it leaves, and of how many numbers each. None, if rows
-    /// are longer than a warp has, or lie along two axes.
+    /// How many sums a launch has that has the results as well. None, if there is none for rows as they lie.
+    fn sums_at_once(&self, rows: &RowLayout, sums: usize) -> Option<usize> {
+        // The kernels of layer norm always have both sums.
+        match (self.name, sums) {
+            _ if rows.inner < rows.rows => None,
+            ("rms_norm_backward", 1) => Some(1),
+            ("layer_norm_backward", _) => Some(2),
+            _ => None,
+        }
+    }
+
+    /// The launch that has the results as well, of rows that a warp has, how many parts it leaves, and of how many
+    /// numbers each.
     fn folded(&self, rows: &RowLayout, sums: usize, limits: &Limits) -> Option<(Launch<RowwiseAt>, u64, u64)> {
-        // The kernel of layer norm always has both sums.
-        let sums = match (self.name, sums) {
-            ("rms_norm_backward", 1) => 1,
-            ("layer_norm_backward", _) => 2,
-            _ => return None,
-        };
-        let size = self.dtype.size();
-        let packs = (rows.len * size).div_ceil(LINE).next_power_of_two();
+        let sums = self.sums_at_once(rows, sums)?;
+        let packs = (rows.len * self.dtype.size()).div_ceil(LINE).next_power_of_two();
         let lanes = packs.clamp(STEPS, 32);
-        // Rows that warps share are faster in two launches. For gradients of rms norm of bf16 (32768,4096) an H100 took
-        // 547 us so, and 528 to 600 folded; of (524288,128) 436 and 208, and for those of layer norm 582 and 294.
         let shared = (waiting(sums) as u32 + 1) * THREADS * 4;
-        if packs > 32 || limits.shared_bytes < shared || rows.inner < rows.rows {
+        if packs > 32 || limits.shared_bytes < shared {
             return None;
         }
         let blocks = |part: usize| rows.rows.div_ceil(part).div_ceil(WARPS as usize * (32 / lanes));
@@ -71,6 +80,34 @@ impl RowOperation {
         let call = Rowwise { lanes: lanes.ilog2(), turns: (part / STEPS) as u64, parts, ..self.call(rows) };
         let launch = launch(format!("rowfolded_{}_{}", self.name, self.dtype), blocks(part), &call)?;
         Some((launch, parts, (sums * rows.len) as u64))
+    }
+
+    /// The same of rows that the warps of a block share, for rms norm, if rows are lines: layer norm of bf16
+    /// (32768,2880) took an H200 501 us so, and 377 in two launches; rms norm 270 and 322, of rows of 1474 more, too.
+    fn swept(&self, rows: &RowLayout, sums: usize, limits: &Limits) -> Option<(Launch<RowwiseAt>, u64, u64)> {
+        let (sums, size) = (self.sums_at_once(rows, sums)?, self.dtype.size());
+        let warps = u32::try_from((rows.len * size).div_ceil(32 * LINE)).ok()?;
+        let begins_with_lines = |step: isize| step % LINE as isize == 0;
+        let are_lines =
+            (rows.len * size).is_multiple_of(LINE) && rows.steps.iter().all(|[step, _]| begins_with_lines(*step));
+        if sums > 1 || warps > MOST_WARPS || !are_lines {
+            return None;
+        }
+        let room = |turns: u64| room_bytes(turns, sums, 32 * warps, size);
+        let parts = |turns: u64| (rows.rows as u64).div_ceil(turns * swept::STEPS as u64);
+        // What a multiprocessor does one after the other, in rows, and the parts that are written and read beside.
+        let cost = |turns: u64| {
+            let blocks = (MOST_WARPS / warps).min((limits.shared_bytes - SLOTS) / room(turns));
+            let waves = parts(turns).div_ceil((blocks * limits.multiprocessors) as u64);
+            let beside = (2 * sums * size.max(4)) as f64 / (3 * size) as f64;
+            (blocks as u64 * waves) as f64 * ((turns * swept::STEPS as u64) as f64 + BEGINS + beside)
+        };
+        let fits = [2, 4, 8, 16, 32].into_iter().filter(|&turns| room(turns) <= limits.shared_bytes - SLOTS);
+        let turns = fits.min_by(|a, b| cost(*a).total_cmp(&cost(*b)))?;
+        let call = Rowwise { turns, parts: parts(turns), ..self.call(rows) };
+        let name = format!("rowswept_{}_{}", self.name, self.dtype);
+        let launch = launch_of(name, usize::try_from(parts(turns)).ok()?, 32 * warps, &call)?;
+        Some((launch.with_room(room(turns)), parts(turns), (sums * rows.len) as u64))
     }
 
     /// The launches that join the parts of the first, each of `width` numbers.
@@ -93,5 +130,34 @@ impl RowOperation {
         }
         let wide = self.dtype.size().max(4);
         Some(RowSums { launches, bytes: room as usize * wide, first: from as usize, folded })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { multiprocessors: 132, bandwidth: 4e12, aligned: true, shared_bytes: 227 << 10 };
+
+    /// The kernel, grid, block and room of the first launch of the sums over rows of bf16.
+    fn first(name: &'static str, sums: usize, rows: usize, len: usize) -> String {
+        let steps = [2 * len as isize, 2];
+        let rows = RowLayout::of(&[rows, len], [&steps, &steps, &[]], &[1], 2).expect("dense rows");
+        let op = RowOperation::new(name, 1, DType::BF16);
+        let all = op.sums(&rows, sums, &LIMITS).expect("a plan");
+        let Launch { entry, grid, block, room, .. } = &all.launches[0];
+        format!("{entry} {grid} {block} {room} {}", all.folded)
+    }
+
+    #[test]
+    fn rows_of_lines_are_swept_for_rms_norm() {
+        let of = |rows, len| first("rms_norm_backward", 1, rows, len);
+        assert_eq!(of(1 << 19, 128), "rowfolded_rms_norm_backward_bf16 1024 256 0 true");
+        assert_eq!(of(32768, 4096), "rowswept_rms_norm_backward_bf16 512 512 81920 true");
+        // Few rows are shared out among more blocks.
+        assert_eq!(of(1000, 4096), "rowswept_rms_norm_backward_bf16 125 512 32768 true");
+        assert_eq!(of(32768, 1474), "rowwise_products_bf16 1536 256 0 false");
+        assert_eq!(of(32768, 4104), "rowwise_products_bf16 4352 256 0 false");
+        assert_eq!(first("layer_norm_backward", 2, 32768, 4096), "rowwise_columns_bf16 4096 256 0 false");
     }
 }

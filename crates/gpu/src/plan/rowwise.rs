@@ -200,6 +200,7 @@ impl RowOperation {
             offset: self.offset,
             weights: self.factors[0].code(),
             biases: self.factors[1].code(),
+            whole: 0,
             phase: WHOLE,
             quarters: 0,
             quarter: 0,
@@ -225,17 +226,23 @@ impl RowOperation {
         if packs < all {
             let lanes = packs.clamp(LANES, 32);
             let deep = packs.div_ceil(lanes);
+            let whole = rows.len * size == LINE * lanes * deep;
             let (lanes, deep) = (lanes.ilog2(), deep.ilog2());
             let per_block = WARPS as usize * (all >> (lanes + deep));
-            let launch = self.launch("rowshort", rows.rows.div_ceil(per_block), &Rowwise { lanes, deep, ..call })?;
+            let whole = (whole && rows.rows.is_multiple_of(per_block)) as u64;
+            let call = Rowwise { lanes, deep, whole, ..call };
+            let launch = self.launch("rowshort", rows.rows.div_ceil(per_block), &call)?;
             let launch = launch.with_room(room_bytes(WARPS, steps(size)));
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
         let chunks = rows.len.div_ceil(chunk(size) as usize);
         if chunks <= WARPS as usize {
-            let quarters = rows.len.div_ceil(chunk(size) as usize / QUARTERS as usize) as u32;
+            let each = chunk(size) as usize / QUARTERS as usize;
+            let quarters = rows.len.div_ceil(each) as u32;
             let Together { rows: together, warps, lanes } = Together::of(quarters);
-            let call = Rowwise { quarters, quarter: Together::inverse(quarters), together, lanes, ..call };
+            let fills = together * quarters == warps * QUARTERS && rows.rows.is_multiple_of(together as usize);
+            let whole = (rows.len.is_multiple_of(each) && fills) as u64;
+            let call = Rowwise { quarters, quarter: Together::inverse(quarters), together, lanes, whole, ..call };
             let name = format!("rowwise_{}_{}", self.name, self.dtype);
             let launch = launch_of(name, rows.rows.div_ceil(together as usize), 32 * warps, &call)?;
             let launch = launch.with_room(room_bytes(warps, steps(size)));
@@ -249,7 +256,9 @@ impl RowOperation {
 
     /// Rows that are longer than a block holds, from which results are wanted, or notes alone.
     fn longer(&self, call: &Rowwise, limits: &Limits, is_mapped: bool) -> Option<RowPlan> {
-        let turns = call.len.div_ceil(WARPS as u64 * chunk(self.dtype.size()));
+        let turn = WARPS as u64 * chunk(self.dtype.size());
+        let (turns, whole) = (call.len.div_ceil(turn), call.len.is_multiple_of(turn) as u64);
+        let call = &Rowwise { whole, ..*call };
         if self.noted {
             let call = Rowwise { phase: MAP, blocks: turns, ..*call };
             let launch = self.launch("rowlonger", (call.rows * turns) as usize, &call)?;
@@ -302,7 +311,7 @@ pub(super) fn launch(entry: String, grid: usize, call: &Rowwise) -> Option<Launc
     launch_of(entry, grid, THREADS, call)
 }
 
-fn launch_of(entry: String, grid: usize, threads: u32, call: &Rowwise) -> Option<Launch<RowwiseAt>> {
+pub(super) fn launch_of(entry: String, grid: usize, threads: u32, call: &Rowwise) -> Option<Launch<RowwiseAt>> {
     Some(Launch::new(entry, i32::try_from(grid).ok()? as u32, threads, call))
 }
 

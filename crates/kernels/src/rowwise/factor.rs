@@ -8,7 +8,7 @@ use super::{NARROW, NONE, Rowwise};
 use crate::address::array;
 use crate::node::Node;
 use crate::source::{Bits, Source, kept};
-use warpfold_core::{Element, Float};
+use warpfold_core::{Accumulate, Element, Float};
 use warpfold_simt::Simt;
 
 /// Weights and biases of a row.
@@ -53,23 +53,26 @@ impl<F: Element<Float = F, Mean = F> + Float + Node> Factors<F> {
         of
     }
 
+    /// The weights of a pack, if there are any.
+    #[inline(always)]
+    pub fn weights<S: Simt, X: Source<Value = F>>(&self, s: &S, at: At) -> Option<[F; MOST]> {
+        if !s.branch(self.of[0].1 != NONE) {
+            return None;
+        }
+        let mut weights = self.pack::<S, X>(s, 0, at);
+        if s.branch(self.moved) {
+            weights = weights.map(
+                #[inline(always)]
+                |weight| weight.add(self.offset),
+            );
+        }
+        Some(weights)
+    }
+
     /// A pack's elements, weighed.
     #[inline(always)]
-    pub fn weighed<S: Simt, X: Source<Value = F>>(&self, s: &S, mut x: [F; MOST], at: At) -> [F; MOST] {
-        if s.branch(self.of[0].1 != NONE) {
-            let (mut weights, mut i) = (self.pack::<S, X>(s, 0, at), 0);
-            if s.branch(self.moved) {
-                weights = weights.map(
-                    #[inline(always)]
-                    |weight| weight.add(self.offset),
-                );
-            }
-            while i < X::Bits::PER as usize {
-                x[i] = x[i].mul(weights[i]);
-                i += 1;
-            }
-        }
-        x
+    pub fn weighed<S: Simt, X: Source<Value = F>>(&self, s: &S, x: [F; MOST], at: At) -> [F; MOST] {
+        times::<X>(x, self.weights::<S, X>(s, at))
     }
 
     /// A pack's elements after normalisation, weighed, moved by the biases, and rounded.
@@ -85,6 +88,19 @@ impl<F: Element<Float = F, Mean = F> + Float + Node> Factors<F> {
         }
         canonical::<S, X>(s, x)
     }
+}
+
+/// A pack's elements, weighed, if there are weights.
+#[inline(always)]
+pub fn times<X: Source<Value: Float>>(mut x: [X::Value; MOST], weights: Option<[X::Value; MOST]>) -> [X::Value; MOST] {
+    if let Some(weights) = weights {
+        let mut i = 0;
+        while i < X::Bits::PER as usize {
+            x[i] = x[i].mul(weights[i]);
+            i += 1;
+        }
+    }
+    x
 }
 
 /// The `j`-th of the numbers in these words.

@@ -15,14 +15,14 @@ use super::op::{Held, RowOp};
 use super::read::from_memory;
 use super::results::Of;
 use super::spread::{Packs, Place, Spread};
+use super::waiting::Waiting;
 use super::write::write;
 use super::{Rowwise, THREADS, WARPS};
-use crate::address::array;
-use crate::node::{Node, get, publish, put};
+use crate::node::Node;
 use crate::source::{Bits, Source};
 use warpfold_core::rows::Norm;
 use warpfold_core::{Accumulate, Element, Float};
-use warpfold_simt::{ALL, Shared, Simt};
+use warpfold_simt::{ALL, Simt};
 
 /// Rows of a group at a time.
 pub const STEPS: usize = 2;
@@ -33,16 +33,6 @@ pub const ROWS: usize = 32;
 /// neighbours.
 pub const fn waiting(sums: usize) -> usize {
     8 * sums * (ROWS / STEPS).ilog2() as usize
-}
-
-/// What a thread needs to add up its columns.
-struct Waiting<'a> {
-    call: &'a Rowwise,
-    shared: Shared<u32>,
-    /// Steps that were taken.
-    step: u32,
-    /// The number of the group's part.
-    part: u64,
 }
 
 /// The same packs, of which the compiler knows nothing: as numbers, which are computed again each time, they would take
@@ -58,7 +48,7 @@ fn again<S: Simt, O: RowOp, P: Fn(u32) -> Place + Copy>(
         #[inline(always)]
         |_, word| s.opaque(word),
     );
-    let packs = Packs { w, place: packs.place, spread: packs.spread };
+    let packs = Packs { w, ..*packs };
     (packs, op.hold(s, &packs))
 }
 
@@ -81,7 +71,9 @@ where
     let group = (s.warp() << (5 - call.lanes)) + (lane >> call.lanes);
     let part = s.block_x() as u64 * groups as u64 + group as u64;
     let aligned_out = call.aligned_out::<X::Bits>();
-    let mut waiting = Waiting { call, shared, step: 0, part };
+    let slots = waiting(SUMS) as u32 / X::Value::WORDS * THREADS;
+    let column = (spread.own(lane) * per) as u64;
+    let mut waiting = Waiting { call, shared, slots, threads: THREADS, part, column, step: 0 };
     // The first row of a step, and where it is.
     let mut row = part * call.turns * STEPS as u64;
     let mut base = call.place::<X::Bits>(row, 0, u32::MAX as u64);
@@ -130,90 +122,46 @@ where
         }
         let (packs, _) = again(s, &op, &packs);
         let norm_of = |k: u32| norm(own.0.map(|_, word| shuffled(word, k)));
-        waiting.add::<S, X, K, _, SUMS>(s, &packs, norm_of);
+        waiting.meet::<S, X, SUMS>(s, terms::<S, X, K, _, SUMS>(s, &packs, norm_of));
         waiting.step += 1;
         row += STEPS as u64;
         base = place(STEPS as u32);
     }
 }
 
-impl Waiting<'_> {
-    /// The terms of a step's rows: added to those of earlier ones, or kept until those of their neighbours are there.
-    #[inline(always)]
-    fn add<S, X, K, P, const SUMS: usize>(
-        &self,
-        s: &S,
-        packs: &Packs<P, STEPS>,
-        norm_of: impl Fn(u32) -> Norm<X::Value>,
-    ) where
-        S: Simt,
-        X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
-        K: Kind<X>,
-        P: Fn(u32) -> Place,
-    {
-        let terms: [Sums<X::Value, SUMS>; STEPS] = warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| {
-                let (row, mut sums) = (norm_of(k as u32), [[X::Value::NOTHING; MOST]; SUMS]);
-                if s.branch(packs.valid(k as u32) > 0) {
-                    let [x, gradients] = [0, 1].map(
-                        #[inline(always)]
-                        |array| numbers::<S, X>(s, packs.w[array][k]),
-                    );
-                    let mut i = 0;
-                    while i < X::Bits::PER as usize {
-                        sums[0][i] = gradients[i].mul(normalised::<X, K>(row, x[i]));
-                        i += 1;
-                    }
-                    if SUMS == 2 {
-                        sums[SUMS - 1] = gradients;
-                    }
+/// The terms of two rows, added.
+#[inline(always)]
+fn terms<S, X, K, P, const SUMS: usize>(
+    s: &S,
+    packs: &Packs<P, STEPS>,
+    norm_of: impl Fn(u32) -> Norm<X::Value>,
+) -> Sums<X::Value, SUMS>
+where
+    S: Simt,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    K: Kind<X>,
+    P: Fn(u32) -> Place,
+{
+    let terms: [Sums<X::Value, SUMS>; STEPS] = warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |k| {
+            let (row, mut sums) = (norm_of(k as u32), [[X::Value::NOTHING; MOST]; SUMS]);
+            if s.branch(packs.valid(k as u32) > 0) {
+                let [x, gradients] = [0, 1].map(
+                    #[inline(always)]
+                    |array| numbers::<S, X>(s, packs.w[array][k]),
+                );
+                let mut i = 0;
+                while i < X::Bits::PER as usize {
+                    sums[0][i] = gradients[i].mul(normalised::<X, K>(row, x[i]));
+                    i += 1;
                 }
-                sums
-            },
-        );
-        self.meet::<S, X, SUMS>(s, added(terms[0], terms[1]));
-    }
-
-    /// The sums of a step: joined with what waits for them, and kept, or left as a part.
-    #[inline(always)]
-    fn meet<S, X, const SUMS: usize>(&self, s: &S, mut sums: Sums<X::Value, SUMS>)
-    where
-        S: Simt,
-        X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
-    {
-        let (per, width, thread) = (X::Bits::PER, SUMS as u32 * X::Bits::PER, s.thread_x());
-        let slots = waiting(SUMS) as u32 / X::Value::WORDS * THREADS;
-        let slot = |level: u32, j: u32| (level * width + j) * THREADS + thread;
-        let (mut level, mut rest) = (0, self.step);
-        while s.again(rest & 1 != 0) {
-            let mut j = 0;
-            while j < width {
-                let place = &mut sums[(j / per) as usize][(j % per) as usize];
-                *place = get(s, self.shared, slots, slot(level, j), *place).add(*place);
-                j += 1;
+                if SUMS == 2 {
+                    sums[SUMS - 1] = gradients;
+                }
             }
-            (level, rest) = (level + 1, rest >> 1);
-        }
-        if s.branch(self.step as u64 + 1 < self.call.turns) {
-            let mut j = 0;
-            while j < width {
-                put(s, self.shared, slots, slot(level, j), sums[(j / per) as usize][(j % per) as usize]);
-                j += 1;
-            }
-            return;
-        }
-        let first = ((s.lane() & ((1 << self.call.lanes) - 1)) * per) as u64;
-        let mut j = 0;
-        while j < width {
-            let column = first + (j % per) as u64;
-            if s.branch(self.part < self.call.parts && column < self.call.len) {
-                let at = (self.part * SUMS as u64 + (j / per) as u64) * self.call.len + column;
-                // NaN is the canonical one.
-                let sum = X::Value::from_float(sums[(j / per) as usize][(j % per) as usize]);
-                publish(s, array(self.call.at.parts), (self.call.to + at) as usize, sum);
-            }
-            j += 1;
-        }
-    }
+            sums
+        },
+    );
+    added(terms[0], terms[1])
 }

@@ -126,8 +126,8 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         if s.branch(in_ring) {
             ring.wait(s);
         }
-        let packs =
-            Packs { spread: Spread::WARP, w: if has_room { ahead } else { read(step, slot) }, place: |_| place };
+        let w = if has_room { ahead } else { read(step, slot) };
+        let packs = Packs { spread: Spread::WARP, w, place: |_| place, whole: call.whole(lined(step)) };
         // The turn with which a row becomes known need not be read once more: what is kept of it is still there.
         let is_last = stays && step + 1 == turns && all > turns && by_lines.is_none();
         let next_step = step + 1 + is_last as u32;

@@ -10,8 +10,8 @@
 //!   [`mod@write`], [`dense`]: packs at any address.
 //! - [`level`]: how nodes meet over lanes, steps, warps and blocks. [`op`]: what an operation is.
 //! - [`softmax`], [`cross_entropy`], [`gradient`], [`norm`], [`norm_gradient`]: the operations. [`factor`]: weights and
-//!   biases; [`columns`]: their gradients, [`folded`]: with those of elements. [`together`], [`kernel`]: the
-//!   three kernels of each operation, one of which keeps in shared memory what it read ([`turns`]) or computed
+//!   biases; [`columns`]: their gradients, with those of elements: [`folded`], of short rows, and
+//!   [`swept`]. [`together`], [`kernel`]: the three kernels of each operation, one of which keeps in shared memory what it read ([`turns`]) or computed
 //!   ([`staying`]). [`found`]: longer rows. [`results`]: what is written. [`table`]: their names.
 //! - [`arrange`]: copies arrays that lie otherwise than the kernels read them.
 
@@ -35,9 +35,11 @@ pub mod results;
 pub mod softmax;
 pub mod spread;
 pub mod staying;
+pub mod swept;
 pub mod table;
 pub mod together;
 pub mod turns;
+mod waiting;
 pub mod write;
 
 use crate::params::params;
@@ -148,6 +150,8 @@ params! {
         pub mask_near: i64,
         /// Whether there is a mask.
         pub masked: u64,
+        /// Whether every pack of every lane is one of a row, and whole.
+        pub whole: u64,
         /// The class of rows that are ignored.
         pub ignore: i64,
         /// Whether nodes of rows have been noted, so that none is reduced.

@@ -21,7 +21,7 @@ use warpfold_simt::Simt;
 /// 2, that of the gradients.
 #[derive(Clone, Copy)]
 pub struct NormGradients<X: Source, K, const SUMS: usize> {
-    norm: Norms<X, K>,
+    pub(super) norm: Norms<X, K>,
 }
 
 /// A row's norm, and what the gradients of its elements need beside.
@@ -113,23 +113,10 @@ where
     }
 
     #[inline(always)]
-    fn ready<S: Simt>(&self, s: &S, kept: Self::Kept, (row, _): Self::Stat, at: At) -> Self::Ready {
-        let [x, mut gradients] = self.weighed(s, kept, at);
-        let mut normal = x.map(
-            #[inline(always)]
-            |x| normalised::<X, K>(norm(row), x),
-        );
-        if s.branch(at.count < X::Bits::PER) {
-            // Elements that are not there change no sum: these are -0.0, and so are their products.
-            let mut i = 0;
-            while i < X::Bits::PER {
-                if i >= at.count {
-                    (normal[i as usize], gradients[i as usize]) = (X::Value::ZERO, X::Value::NOTHING);
-                }
-                i += 1;
-            }
-        }
-        [normal, gradients]
+    fn ready<S: Simt>(&self, s: &S, kept: Self::Kept, stat: Self::Stat, at: At) -> Self::Ready {
+        let [x, gradients] = kept;
+        let weighed = self.norm.factors.weighed::<S, X>(s, numbers::<S, X>(s, gradients), at);
+        Self::ready_with(s, x, stat, at, weighed)
     }
 
     #[inline(always)]
@@ -192,6 +179,7 @@ where
 impl<X, K, const SUMS: usize> NormGradients<X, K, SUMS>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    K: Kind<X>,
 {
     /// The sums over a pack.
     #[inline(always)]
@@ -208,9 +196,29 @@ where
         )
     }
 
-    /// A pack's elements, and the gradients of its normalised elements.
+    /// A pack's elements, normalised, and the gradients of these.
     #[inline(always)]
-    fn weighed<S: Simt>(&self, s: &S, [x, gradients]: [[u32; 4]; 2], at: At) -> [[X::Value; MOST]; 2] {
-        [numbers::<S, X>(s, x), self.norm.factors.weighed::<S, X>(s, numbers::<S, X>(s, gradients), at)]
+    pub(super) fn ready_with<S: Simt>(
+        s: &S,
+        x: [u32; 4],
+        (row, _): Stat<X::Value>,
+        at: At,
+        mut gradients: [X::Value; MOST],
+    ) -> [[X::Value; MOST]; 2] {
+        let mut normal = numbers::<S, X>(s, x).map(
+            #[inline(always)]
+            |x| normalised::<X, K>(norm(row), x),
+        );
+        if s.branch(at.count < X::Bits::PER) {
+            // Elements that are not there change no sum: these are -0.0, and so are their products.
+            let mut i = 0;
+            while i < X::Bits::PER {
+                if i >= at.count {
+                    (normal[i as usize], gradients[i as usize]) = (X::Value::ZERO, X::Value::NOTHING);
+                }
+                i += 1;
+            }
+        }
+        [normal, gradients]
     }
 }

@@ -118,6 +118,12 @@ impl Rowwise {
         (alike && !self.aligned_out::<B>()).then_some((own & 15) / size)
     }
 
+    /// Whether all packs of all lanes are there, and whole, if they are not lines of rows that begin and end anywhere.
+    #[inline(always)]
+    pub(super) fn whole(&self, lined: bool) -> bool {
+        !lined && self.whole != 0
+    }
+
     /// A warp's packs of both arrays, or of the only one; `blank` is what stands there for elements that are not.
     /// Whether packs are `lined`: lines of rows that begin and end anywhere. `line` is one of array number 0 or 1 at a
     /// step and an address; whether it may be `staged`.
@@ -150,12 +156,12 @@ impl Rowwise {
             &place,
         );
         if !O::SECOND {
-            return Packs { spread, w: [w, [[0; 4]; N]], place };
+            return Packs { spread, w: [w, [[0; 4]; N]], place, whole: self.whole(lined) };
         }
         let aligned = lined || (at.second | self.second_along as u64 | self.second_outer as u64) & 15 == 0;
         let end = at.second.wrapping_add(self.second_end);
         let line = |k, from| line(1, k, from);
         let second = read(s, spread, end, [aligned, whole, staged], second, line, |k| place(k).of_second());
-        Packs { spread, w: [w, second], place }
+        Packs { spread, w: [w, second], place, whole: self.whole(lined) }
     }
 }

@@ -137,6 +137,9 @@ where
     /// Whether a lane has a pack whose elements are not all there.
     #[inline(always)]
     fn is_short<S: Simt, P: Fn(u32) -> Place, const N: usize>(s: &S, packs: &Packs<P, N>) -> bool {
+        if s.branch(packs.whole) {
+            return false;
+        }
         let (mut short, mut k) = (false, 0);
         while k < N as u32 {
             short |= packs.at(k, s.lane(), X::Bits::PER).count < X::Bits::PER;

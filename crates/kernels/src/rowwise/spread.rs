@@ -105,6 +105,8 @@ pub struct Packs<P, const N: usize> {
     pub w: [[[u32; 4]; N]; 2],
     /// The row of a step.
     pub place: P,
+    /// Whether it is known that all of them are there, and whole.
+    pub whole: bool,
 }
 
 impl<P, const N: usize> Packs<P, N> {

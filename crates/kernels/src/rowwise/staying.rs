@@ -161,7 +161,7 @@ pub(super) fn staying<S: Simt, O: RowOp, const N: usize>(
         }
         here.turn = step - 2;
         let place = at_turn(by_tree, here.turn);
-        let packs = Packs { spread: Spread::WARP, w, place: |_| place };
+        let packs = Packs { spread: Spread::WARP, w, place: |_| place, whole: call.whole(false) };
         held = op.hold(s, &packs);
         let node = op.nodes::<S, _, true, N>(s, &packs, &held)[0];
         let node = of_chunk(s, O::Level::NEW, node, N as u32, [chunk as u32 / N as u32, place.valid]);
@@ -194,7 +194,8 @@ pub(super) fn staying<S: Simt, O: RowOp, const N: usize>(
         if s.branch(stays.has(turn)) {
             held = stays.get(s, turn, marks);
         } else if s.branch(!(is_kept && step == 2)) {
-            held = op.hold(s, &Packs { spread: Spread::WARP, w, place: |_| place });
+            held =
+                op.hold(s, &Packs { spread: Spread::WARP, w, place: |_| place, whole: call.whole(by_lines.is_some()) });
         }
         mapped(s, op, call, &held, (plain, |_| stat), Way::Exchanged { lined: by_lines.is_some() }, |_| place);
     }

@@ -12,6 +12,7 @@ use super::norm::{Layer, Norms, Rms};
 use super::norm_gradient::NormGradients;
 use super::softmax::Softmaxes;
 use super::steps;
+use super::swept::swept;
 use super::together::long;
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
@@ -51,6 +52,7 @@ macro_rules! table {
     (@ $each:ident $with:tt $source:ty, $size:literal, $dtype:literal) => {
         $each!($with concat!("rowfolded_rms_norm_backward_", $dtype), Rowwise, folded::<_, $source, Rms, 1>);
         $each!($with concat!("rowfolded_layer_norm_backward_", $dtype), Rowwise, folded::<_, $source, Layer, 2>);
+        $each!($with concat!("rowswept_rms_norm_backward_", $dtype), Rowwise, swept::<_, $source, Rms, 1>);
         ops! { $each $with $source, $size, $dtype:
             "softmax" = Softmaxes<$source, false, false>;
             "softmax_masked" = Softmaxes<$source, false, true>;

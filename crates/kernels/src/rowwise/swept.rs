@@ -1,0 +1,167 @@
+//! The gradients of longer rows' elements before a norm, together with those of its weights and biases.
+//!
+//! Idea: a block has as many warps as a row has packs for, and sweeps over some rows that follow one another, two at a
+//! time. A lane has the same columns of all of them: it loads their weights once for two rows, and adds its terms of
+//! each column as the tree over rows has them ([`super::waiting`]). Rows are reduced as elsewhere, but two share each
+//! barrier. The next two are on their way meanwhile. Both arrays are read once.
+//! Bottleneck: memory, and nearly the instructions.
+
+use super::Rowwise;
+use super::columns::{Sums, added};
+use super::factor::times;
+use super::level::{Level, few};
+use super::norm::Kind;
+use super::norm_gradient::NormGradients;
+use super::number::{MOST, numbers};
+use super::op::{Held, RowOp};
+use super::read::from_memory;
+use super::results::Of;
+use super::spread::{Packs, Place, Spread};
+use super::waiting::Waiting;
+use super::write::write;
+use crate::node::{Node, get, put};
+use crate::source::{Bits, Source};
+use warpfold_core::{Accumulate, Element, Float};
+use warpfold_simt::{ALL, Shared, Simt};
+
+/// Rows of a block at a time.
+pub const STEPS: usize = 2;
+/// Warps of a block, at most: a warp has a lane for the node of each, of both rows.
+pub const MOST_WARPS: u32 = 32 / STEPS as u32;
+/// Words of shared memory for these nodes.
+const SLOTS: usize = 32 * 4;
+
+/// Bytes of shared memory in which sums of two rows, and of four, eight and so on, wait for their neighbours, of
+/// `turns` times two rows: `sums` for each of the columns of `threads` threads, which have a pack of elements of `size`.
+#[must_use]
+pub const fn room_bytes(turns: u64, sums: usize, threads: u32, size: usize) -> u32 {
+    let number = if size == 8 { 8 } else { 4 };
+    turns.trailing_zeros() * (sums * (16 / size) * number) as u32 * threads
+}
+
+/// What two rows were reduced to, from a node of each warp, of which lane `l` has that of row `l % 2`: the first half
+/// of the lanes gets the first row's. Each warp has `each` elements of a row of `len`.
+#[inline(always)]
+fn over_warps<S: Simt, L: Level>(s: &S, level: L, slots: Shared<u32>, node: L::Node, [each, len]: [u32; 2]) -> L::Node {
+    let (lane, warps, mut all) = (s.lane(), s.block_dim_x() / 32, level.nothing());
+    if s.branch(lane < STEPS as u32) {
+        put(s, slots, 32, lane * MOST_WARPS + s.warp(), node);
+    }
+    s.barrier();
+    let own = lane % MOST_WARPS;
+    if s.branch(own < warps) {
+        all = get(s, slots, 32, lane, all);
+    }
+    few(s, level, all, warps.next_power_of_two(), own, [each, len])
+}
+
+/// Words that all lanes get from those that have row number `row` of two.
+#[inline(always)]
+fn of_row<S: Simt, N: Node>(s: &S, node: N, row: usize) -> N {
+    node.map(
+        #[inline(always)]
+        |_, word| s.shuffle_idx(ALL, word, row as u32 * MOST_WARPS),
+    )
+}
+
+/// See the module.
+#[inline(always)]
+pub fn swept<S, X, K, const SUMS: usize>(s: &S, call: &Rowwise)
+where
+    S: Simt,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    K: Kind<X>,
+{
+    let slots = [s.shared::<u32, SLOTS, 0>("norms"), s.shared::<u32, SLOTS, 1>("sums")];
+    let (lane, per, threads) = (s.lane(), X::Bits::PER, s.block_dim_x());
+    let words = room_bytes(call.turns, SUMS, threads, X::Bits::SIZE as usize) / 4;
+    let shared = s.room_of::<u32>("sums that wait", words);
+    let (slots_waiting, column) = (words / X::Value::WORDS, (s.thread_x() * per) as u64);
+    let part = s.block_x() as u64;
+    let mut waiting = Waiting { call, shared, slots: slots_waiting, threads, part, column, step: 0 };
+    let op = NormGradients::<X, K, SUMS>::new(call);
+    let aligned_out = call.aligned_out::<X::Bits>();
+    let whole = aligned_out && call.len.is_multiple_of(per as u64);
+    let of_warp = [32 * per, call.len as u32];
+    let zero = X::Value::ZERO;
+    let mut row = s.block_x() as u64 * call.turns * STEPS as u64;
+    // Where the first of two rows is. The second one's packs are numbered on from the first one's.
+    let mut base = call.place::<X::Bits>(row, (s.warp() * 32 * per) as u64, (32 * per) as u64);
+    let further = |base: Place, rows: u64| Place {
+        input: base.input.wrapping_add(rows.wrapping_mul(call.along as u64)),
+        second: base.second.wrapping_add(rows.wrapping_mul(call.second_along as u64)),
+        output: base.output + rows * call.len * X::Bits::SIZE as u64,
+        ..base
+    };
+    let places = |base: Place, row: u64| {
+        let left = call.rows.saturating_sub(row);
+        move |k: u32| {
+            let place = further(base, k as u64);
+            let place = Place { valid: if (k as u64) < left { base.valid } else { 0 }, ..place };
+            if k == 0 { place } else { place.moved::<X::Bits>(32 * per) }
+        }
+    };
+    let read = |base: Place, row: u64| {
+        let (spread, place) = (Spread::WARP, places(base, row));
+        let blank = op.blank();
+        call.packs::<S, _, NormGradients<X, K, SUMS>, _, STEPS>(s, blank, spread, [false; 2], from_memory(s), place).w
+    };
+    let mut w = read(base, row);
+    while s.again(waiting.step < call.turns as u32) {
+        let place = places(base, row);
+        let packs = Packs { spread: Spread::WARP, w, place, whole: call.whole(false) };
+        let held: Held<_, STEPS> = op.hold(s, &packs);
+        let nodes = op.nodes::<S, _, true, STEPS>(s, &packs, &held);
+        let own = op.stat(s, over_warps(s, K::Level::NEW, slots[0], nodes[0], of_warp), row);
+        let held = held.again(s);
+        let norms: [_; STEPS] = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| of_row(s, own.0, k),
+        );
+        let weights = op.norm.factors.weights::<S, X>(s, packs.at(0, lane, per));
+        let ready = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let at = packs.at(k as u32, lane, per);
+                let [x, gradients] = held.kept[k];
+                let gradients = times::<X>(numbers::<S, X>(s, gradients), weights);
+                NormGradients::<X, K, SUMS>::ready_with(s, x, (norms[k], (zero, zero)), at, gradients)
+            },
+        );
+        let terms: [Sums<X::Value, SUMS>; STEPS] = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let mut sums = [[X::Value::NOTHING; MOST]; SUMS];
+                if s.branch(packs.valid(k as u32) > 0) {
+                    let (gradients, mut i) = (numbers::<S, X>(s, held.kept[k][1]), 0);
+                    while i < per as usize {
+                        sums[0][i] = gradients[i].mul(ready[k][0][i]);
+                        i += 1;
+                    }
+                    if SUMS == 2 {
+                        sums[SUMS - 1] = gradients;
+                    }
+                }
+                sums
+            },
+        );
+        waiting.meet::<S, X, SUMS>(s, added(terms[0], terms[1]));
+        // The next two rows, while the warps wait for each other.
+        base = further(base, STEPS as u64);
+        row += STEPS as u64;
+        waiting.step += 1;
+        if s.branch(waiting.step < call.turns as u32) {
+            w = read(base, row);
+        }
+        let nodes = op.nodes_ready::<S, _, true, STEPS>(s, &packs, ready);
+        let sums = over_warps(s, <NormGradients<X, K, SUMS> as RowOp>::Then::NEW, slots[1], nodes[0], of_warp);
+        let own = op.stat_then(own, sums);
+        if s.branch(call.at.output != 0) {
+            let results = warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |k| op.map_ready(s, ready[k], (norms[k], of_row(s, own.1, k))),
+            );
+            write::<S, Of<NormGradients<X, K, SUMS>>, STEPS>(s, Spread::WARP, [aligned_out, whole], results, place);
+        }
+    }
+}
