@@ -10,9 +10,10 @@
 //!   [`mod@write`], [`dense`]: packs at any address.
 //! - [`level`]: how nodes meet over lanes, steps, warps and blocks. [`op`]: what an operation is.
 //! - [`softmax`], [`cross_entropy`], [`gradient`], [`norm`], [`norm_gradient`]: the operations. [`factor`]: weights and
-//!   biases; [`columns`]: their gradients, with those of elements: [`folded`], of short rows, and
-//!   [`swept`]. [`together`], [`kernel`]: the three kernels of each operation, one of which keeps in shared memory what it read ([`turns`]) or computed
-//!   ([`staying`]). [`found`]: longer rows. [`results`]: what is written. [`table`]: their names.
+//!   biases; [`columns`]: their gradients, with those of elements: [`folded`], of short rows, and [`swept`], where they
+//!   wait for their neighbours (`waiting`). [`together`], [`kernel`]: the three kernels of each operation, one of which
+//!   keeps in shared memory what it read ([`turns`]) or computed ([`staying`]). [`found`]: longer rows. [`results`]:
+//!   what is written. [`table`]: their names.
 //! - [`arrange`]: copies arrays that lie otherwise than the kernels read them.
 
 pub mod arrange;

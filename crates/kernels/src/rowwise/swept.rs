@@ -31,8 +31,8 @@ pub const MOST_WARPS: u32 = 32 / STEPS as u32;
 /// Words of shared memory for these nodes.
 const SLOTS: usize = 32 * 4;
 
-/// Bytes of shared memory in which sums of two rows, and of four, eight and so on, wait for their neighbours, of
-/// `turns` times two rows: `sums` for each of the columns of `threads` threads, which have a pack of elements of `size`.
+/// Bytes of shared memory in which sums of two rows, of four, eight and so on, wait for their neighbours, of `turns`
+/// times two rows: `sums` for each of the columns of `threads` threads, which have a pack of elements of `size`.
 #[must_use]
 pub const fn room_bytes(turns: u64, sums: usize, threads: u32, size: usize) -> u32 {
     let number = if size == 8 { 8 } else { 4 };
