@@ -141,7 +141,7 @@ pub(super) fn units<R: Reducer, const ROWS: usize>(
         // Every unit is computed, whether or not the column takes it: so columns share instructions.
         macro_rules! others {
             ($($r:literal)*) => {$(
-                if $r + PANEL <= ROWS && $r % (2 * PANEL - ROWS) == 0 {
+                if ROWS - PANEL >= $r && $r % (2 * PANEL - ROWS) == 0 {
                     let other = eight($r);
                     own = if firsts[i] == $r { other } else { own };
                 }
@@ -167,7 +167,7 @@ mod tests {
         <K::R as Reducer>::Acc: std::fmt::Debug,
     {
         for (width, length, start) in [(64, 9, 0), (65, 12, 5), (128, 14, 2), (140, 16, 8), (77, 8, 3), (100, 27, 1)] {
-            let step = 1 << usize::min((length as usize | start as usize | PANEL).trailing_zeros() as usize, 3);
+            let step = 1 << usize::min((length | start | PANEL).trailing_zeros() as usize, 3);
             let n = 2 * PANEL - step;
             let x: Vec<Vec<_>> = (0..n).map(|r| (0..width).map(|c| of(r * width + c)).collect()).collect();
             let rows: Vec<_> = x.iter().map(Vec::as_ptr).collect();
