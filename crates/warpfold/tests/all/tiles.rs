@@ -82,7 +82,8 @@ fn tiles_of_a_few_outputs_change_no_bit() {
             check::<f16>(&x, shape, &places(2), &options(skip_nan));
         }
         let problem = Problem::of(shape, &places(4), &vec![0; shape.len()], axes, 4);
-        let takes = Takes { free: false, staggered: true, number: true };
+        // Kernels that are `staggered` reduce some of them where they lie.
+        let takes = Takes { free: false, staggered: false, number: true };
         tiles += matches!(Route::of(&problem, takes), Route::Tiles { .. }) as usize;
     }
     assert!(tiles >= 11, "{tiles} of these problems go by tiles");
