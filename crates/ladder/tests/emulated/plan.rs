@@ -64,6 +64,7 @@ fn every_planned_entry_has_ptx_and_every_entry_is_planned() {
         "rowlonger_",
         "rowfolded_",
         "rowshort_",
+        "rowswept_",
         "pool_",
         "zip_",
     ];
