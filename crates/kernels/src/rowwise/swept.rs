@@ -2,7 +2,7 @@
 //!
 //! Idea: a block has as many warps as a row has packs for, and sweeps over some rows that follow one another, two at a
 //! time. A lane has the same columns of all of them: it loads their weights once for two rows, and adds its terms of
-//! each column as the tree over rows has them ([`super::waiting`]). Rows are reduced as elsewhere, but two share each
+//! each column as the tree over rows has them (`waiting.rs`). Rows are reduced as elsewhere, but two share each
 //! barrier. The next two are on their way meanwhile. Both arrays are read once.
 //! Bottleneck: memory, and nearly the instructions.
 
