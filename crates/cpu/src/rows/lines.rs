@@ -100,6 +100,11 @@ impl Lines {
         Self { base, dtype, swapped, kept: of(false), row: of(true) }
     }
 
+    /// Bytes of an element.
+    pub fn size(&self) -> usize {
+        self.dtype.size()
+    }
+
     /// Whether tiles are transposed, so that some rows should be loaded together.
     pub fn across(&self) -> bool {
         let size = self.dtype.size() as isize;
