@@ -9,56 +9,67 @@ import functools
 
 import torch
 from torch.autograd import forward_ad
-from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from .. import _native
 from . import _composed
-from ._composed import detached as _detached
 
 DEVICES = ("cpu", "cuda")
 
 
 # Whether `torch.func` is at work. Its `grad` does not take operators with gradients of their own, but functions with them.
 _transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
-
-
-# Modes that trace before dispatch have a stack of their own.
-_traced_early = getattr(torch._ops, "_len_torch_dispatch_stack_pre_dispatch", lambda: 0)
 _is_batched = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda x: False)
-_KINDS = torch.Tensor, torch.nn.Parameter
+_KINDS = {torch.Tensor, torch.nn.Parameter}
 
 
-def _are_plain(*tensors):
-    """Whether tensors, on one device, are neither traced nor transformed."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing() or _transformed():
-        return False
-    # Dual numbers are plain tensors, too.
-    if _get_current_dispatch_mode() is not None or _traced_early() or forward_ad._current_level >= 0:
-        return False
-    first = tensors[0]
-    for x in tensors:
-        if type(x) not in _KINDS or x.is_neg() or x._is_zerotensor() or _is_batched(x):
-            return False
-        if x is not first and x.device != first.device:
-            return False
-    return first.is_cuda or first.is_cpu
+def _is_traced():
+    """Whether calls are traced, transformed, or seen by a mode of dispatch. Dual numbers are plain tensors, too."""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._is_tracing()
+        or _transformed()
+        or torch._C._len_torch_dispatch_stack() > 0
+        # Modes that trace before dispatch have a stack of their own.
+        or torch._C._dispatch_tls_is_dispatch_key_included(torch._C.DispatchKey.PreDispatch)
+        or forward_ad._current_level >= 0
+    )
+
+
+def _recorded(arguments):
+    """Whether the gradient of a tensor among the arguments is to be recorded. None if tensors, or calls, are not plain:
+    traced, transformed, of a class of their own, on several devices or on others than ours."""
+    if _is_traced():
+        return None
+    on_gpu, wanted = None, False
+    for x in arguments:
+        if type(x) in _KINDS:
+            if _is_wrapped(x) or _is_batched(x) or x._is_zerotensor():
+                return None
+            if on_gpu is None:
+                on_gpu = x.is_cuda
+            if not (x.is_cuda if on_gpu else x.is_cpu):
+                return None
+            wanted = wanted or x.requires_grad
+        elif x is not None and isinstance(x, torch.Tensor):
+            return None
+    return wanted and torch.is_grad_enabled()
 
 
 class _Operator:
     """An operator of what `compute` computes, and functions of the same definition and gradient: one for `torch.func`,
-    and one for tensors that are neither traced nor transformed."""
+    and one for tensors that are neither traced nor transformed. Of the arguments the first `count` may be tensors."""
 
-    def __init__(self, op, compute):
-        self.op, self.compute, self.function, self.plain, self.batched = op, compute, None, None, None
+    def __init__(self, op, compute, count):
+        self.op, self.compute, self.count = op, compute, count
+        self.function, self.apply, self.batched = None, op, None
         self.register_vmap(_one_by_one)
 
     def __call__(self, *arguments):
-        tensors = [x for x in arguments if isinstance(x, torch.Tensor)]
-        if tensors and _are_plain(*tensors):
-            if not torch.is_grad_enabled() or not any([x.requires_grad for x in tensors]):
-                return self.compute(*arguments)
-            return (self.plain.apply if self.plain is not None else self.op)(*arguments)
+        recorded = _recorded(arguments[: self.count])
+        if recorded is not None:
+            return (self.apply if recorded else self.compute)(*arguments)
         if not torch.compiler.is_compiling() and forward_ad._current_level >= 0:
+            tensors = [x for x in arguments if isinstance(x, torch.Tensor)]
             if any(forward_ad.unpack_dual(x).tangent is not None for x in tensors):
                 raise NotImplementedError(f"{self.op._name} has no forward-mode derivative: take its gradient backward")
         if self.function is not None and not torch.compiler.is_dynamo_compiling() and _transformed():
@@ -77,7 +88,7 @@ class _Operator:
             members = {name: staticmethod(member) for name, member in members.items()}
             return type(self.op._name.replace("::", "_"), (torch.autograd.Function,), members)
 
-        self.plain = function(forward=forward, backward=pull)
+        self.apply = quick_apply(function(forward=forward, backward=pull))
         self.function = function(
             forward=lambda *arguments: self(*arguments),
             setup_context=setup_context,
@@ -89,6 +100,11 @@ class _Operator:
         """`rule` is given what to call: the operator, or the function."""
         self.batched = functools.partial(rule, self)
         self.op.register_vmap(functools.partial(rule, self.op))
+
+
+def quick_apply(function):
+    """The `apply` of a function of plain tensors: PyTorch's own looks for transforms first, at length."""
+    return super(torch.autograd.Function, function).apply
 
 
 def _one_by_one(call, info, axes, *arguments):
@@ -104,10 +120,31 @@ def _one_by_one(call, info, axes, *arguments):
 
 
 def _define(name, schema, compute, shape):
-    """An operator: what it computes, and the shapes of its results."""
-    op = torch.library.custom_op(f"warpfold::{name}", compute, mutates_args=(), device_types=DEVICES, schema=schema)
+    """An operator: what it computes, and the shapes of its results. `compute` may have None among several results, of
+    which the operator makes an empty tensor."""
+
+    def dispatched(*arguments):
+        # PyTorch has recorded the operator already.
+        found = compute(*_detached(*arguments))
+        if isinstance(found, torch.Tensor):
+            return found
+        return tuple(arguments[0].new_empty(0) if x is None else x for x in found)
+
+    op = torch.library.custom_op(f"warpfold::{name}", dispatched, mutates_args=(), device_types=DEVICES, schema=schema)
     op.register_fake(shape)
-    return _Operator(op, compute)
+    arguments = schema[: schema.index("->")].split(",")
+    return _Operator(op, compute, max(i for i, of in enumerate(arguments) if "Tensor" in of) + 1)
+
+
+# Whether a tensor is one of `torch.func`, which may be left over from a transform that has ended.
+_is_wrapped = getattr(torch._C._functorch, "is_functorch_wrapped_tensor", lambda x: True)
+
+
+def _detached(*arguments):
+    """Arguments whose tensors require no gradient, as what computes wants them; as they are, if they are such."""
+    return [
+        x.detach() if isinstance(x, torch.Tensor) and (x.requires_grad or _is_wrapped(x)) else x for x in arguments
+    ]
 
 
 def _like(x):
@@ -124,7 +161,7 @@ def _pulled(formula, inputs, gradient):
 
 
 def _sum(x, dim):
-    return _native.sum(x.detach(), dim)
+    return _native.sum(x, dim)
 
 
 def _sum_shape(x, dim):
@@ -154,13 +191,11 @@ total.register_autograd(_sum_pull, setup_context=_sum_setup)
 def _softmax(name, formula):
     """The operator, and its gradient, of which `formula` is the definition."""
     forward, backward = getattr(_native, name), getattr(_native, f"{name}_backward")
-    op = _define(
-        name, "(Tensor x, int dim) -> Tensor", lambda x, dim: forward(*_detached(x), dim), lambda x, dim: _like(x)
-    )
+    op = _define(name, "(Tensor x, int dim) -> Tensor", forward, lambda x, dim: _like(x))
     of = _define(
         f"{name}_backward",
         "(Tensor gradient, Tensor y, int dim) -> Tensor",
-        lambda gradient, y, dim: backward(*_detached(y, gradient), dim),
+        lambda gradient, y, dim: backward(y, gradient, dim),
         lambda gradient, y, dim: _like(y),
     )
 
@@ -201,7 +236,6 @@ log_softmax = _softmax("log_softmax", lambda g, y, dim: g - y.exp() * g.sum(dim,
 
 
 def _product(x, y):
-    x, y = _detached(x, y)
     if x.is_cuda:
         return _composed.product(x, y)
     x, y = x.unsqueeze(1), y.unsqueeze(0)
