@@ -15,8 +15,10 @@ _CLASSES = "Tensor logits, Tensor target, Tensor? weight, int dim, int ignore_in
 def _cross_entropy(logits, target, weight, dim, ignore_index, smoothing, reduction):
     if logits.is_cuda:
         return _composed.cross_entropy(logits, target, dim, ignore_index, smoothing, weight, reduction)
-    options = {"ignore_index": ignore_index, "label_smoothing": smoothing, "weight": weight, "reduction": reduction}
-    return _native.cross_entropy(logits, target, dim, **options), None
+    loss = _native.cross_entropy(
+        logits, target, dim, ignore_index=ignore_index, label_smoothing=smoothing, weight=weight, reduction=reduction
+    )
+    return loss, None
 
 
 def _cross_entropy_backward(gradient, noted, logits, target, weight, dim, ignore_index, smoothing, reduction):
@@ -170,20 +172,27 @@ distributions_backward.register_autograd(_pull_distributions_backward, setup_con
 _LOSS = "Tensor x, Tensor y, str kind, float parameter, str reduction"
 
 
-def _options(kind, parameter, reduction):
-    of_kind = {"huber": {"delta": parameter}, "kl_div": {"log_target": parameter != 0}}
-    return {"reduction": reduction, **of_kind.get(kind, {})}
+# What computes them, and their gradients.
+_KINDS = {
+    "mse": (_native.mse, _native.mse_backward, None),
+    "l1": (_native.l1, _native.l1_backward, None),
+    "bce_with_logits": (_native.bce_with_logits, _native.bce_with_logits_backward, None),
+    "huber": (_native.huber, _native.huber_backward, lambda parameter: {"delta": parameter}),
+    "kl_div": (_native.kl_div, _native.kl_div_backward, lambda parameter: {"log_target": parameter != 0}),
+}
 
 
 def _loss(x, y, kind, parameter, reduction):
     if x.is_cuda and reduction != "none":
         # Other layouts would be copied in memory of Warpfold's own, which is kept.
         x, y = x.contiguous(), y.contiguous()
-    return getattr(_native, kind)(x, y, **_options(kind, parameter, reduction))
+    forward, _, options = _KINDS[kind]
+    return forward(x, y, reduction=reduction, **(options(parameter) if options else {}))
 
 
 def _loss_backward(gradient, x, y, kind, parameter, reduction):
-    return getattr(_native, f"{kind}_backward")(x, y, gradient, **_options(kind, parameter, reduction))
+    _, backward, options = _KINDS[kind]
+    return backward(x, y, gradient, reduction=reduction, **(options(parameter) if options else {}))
 
 
 def _plain_loss(x, y, kind, parameter, reduction):

@@ -64,7 +64,7 @@ def _defined(name, options, results, shapes, forward, backward, formula, count=3
 
 
 def _axes(rank):
-    return list(range(-rank, 0))
+    return -1 if rank == 1 else list(range(-rank, 0))
 
 
 def _of_last_axes(name, formula):

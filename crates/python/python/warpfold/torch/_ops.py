@@ -18,19 +18,24 @@ DEVICES = ("cpu", "cuda")
 
 # Whether `torch.func` is at work. Its `grad` does not take operators with gradients of their own, but functions with them.
 _transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
+# Names of a module are found sooner than those of a module's module.
+_is_compiling, _is_tracing, _modes = torch.compiler.is_compiling, torch._C._is_tracing, torch._C._len_torch_dispatch_stack
+_is_grad_enabled, _Tensor, _Parameter = torch.is_grad_enabled, torch.Tensor, torch.nn.Parameter
+# Modes that trace before dispatch have a stack of their own.
+_is_included, _EARLY = torch._C._dispatch_tls_is_dispatch_key_included, torch._C.DispatchKey.PreDispatch
+# Whether a tensor is one of `torch.func`, which may be left over from a transform that has ended.
+_is_wrapped = getattr(torch._C._functorch, "is_functorch_wrapped_tensor", lambda x: True)
 _is_batched = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda x: False)
-_KINDS = {torch.Tensor, torch.nn.Parameter}
 
 
 def _is_traced():
     """Whether calls are traced, transformed, or seen by a mode of dispatch. Dual numbers are plain tensors, too."""
     return (
-        torch.compiler.is_compiling()
-        or torch._C._is_tracing()
+        _is_compiling()
+        or _is_tracing()
         or _transformed()
-        or torch._C._len_torch_dispatch_stack() > 0
-        # Modes that trace before dispatch have a stack of their own.
-        or torch._C._dispatch_tls_is_dispatch_key_included(torch._C.DispatchKey.PreDispatch)
+        or _modes() > 0
+        or _is_included(_EARLY)
         or forward_ad._current_level >= 0
     )
 
@@ -42,7 +47,8 @@ def _recorded(arguments):
         return None
     on_gpu, wanted = None, False
     for x in arguments:
-        if type(x) in _KINDS:
+        kind = type(x)
+        if kind is _Tensor or kind is _Parameter:
             if _is_wrapped(x) or _is_batched(x) or x._is_zerotensor():
                 return None
             if on_gpu is None:
@@ -50,25 +56,22 @@ def _recorded(arguments):
             if not (x.is_cuda if on_gpu else x.is_cpu):
                 return None
             wanted = wanted or x.requires_grad
-        elif x is not None and isinstance(x, torch.Tensor):
+        elif x is not None and isinstance(x, _Tensor):
             return None
-    return wanted and torch.is_grad_enabled()
+    return wanted and _is_grad_enabled()
 
 
 class _Operator:
     """An operator of what `compute` computes, and functions of the same definition and gradient: one for `torch.func`,
-    and one for tensors that are neither traced nor transformed. Of the arguments the first `count` may be tensors."""
+    and one for tensors that are neither traced nor transformed."""
 
-    def __init__(self, op, compute, count):
-        self.op, self.compute, self.count = op, compute, count
+    def __init__(self, op, compute):
+        self.op, self.compute = op, compute
         self.function, self.apply, self.batched = None, op, None
-        self.register_vmap(_one_by_one)
 
-    def __call__(self, *arguments):
-        recorded = _recorded(arguments[: self.count])
-        if recorded is not None:
-            return (self.apply if recorded else self.compute)(*arguments)
-        if not torch.compiler.is_compiling() and forward_ad._current_level >= 0:
+    def dispatch(self, *arguments):
+        """A call of tensors that are not plain."""
+        if not _is_compiling() and forward_ad._current_level >= 0:
             tensors = [x for x in arguments if isinstance(x, torch.Tensor)]
             if any(forward_ad.unpack_dual(x).tangent is not None for x in tensors):
                 raise NotImplementedError(f"{self.op._name} has no forward-mode derivative: take its gradient backward")
@@ -76,7 +79,7 @@ class _Operator:
             return self.function.apply(*arguments)
         return self.op(*arguments)
 
-    def register_autograd(self, pull, setup_context):
+    def register_autograd(self, call, pull, setup_context):
         self.op.register_autograd(pull, setup_context=setup_context)
 
         def forward(ctx, *arguments):
@@ -90,15 +93,15 @@ class _Operator:
 
         self.apply = quick_apply(function(forward=forward, backward=pull))
         self.function = function(
-            forward=lambda *arguments: self(*arguments),
+            forward=lambda *arguments: call(*arguments),
             setup_context=setup_context,
             backward=pull,
             vmap=lambda *arguments: self.batched(*arguments),
         )
 
-    def register_vmap(self, rule):
+    def register_vmap(self, call, rule):
         """`rule` is given what to call: the operator, or the function."""
-        self.batched = functools.partial(rule, self)
+        self.batched = functools.partial(rule, call)
         self.op.register_vmap(functools.partial(rule, self.op))
 
 
@@ -116,7 +119,8 @@ def _one_by_one(call, info, axes, *arguments):
     each = [call(*(at(i, *given) for given in zip(arguments, axes))) for i in range(info.batch_size)]
     if isinstance(each[0], torch.Tensor):
         return torch.stack(each), 0
-    return tuple(torch.stack(of) for of in zip(*each)), (0,) * len(each[0])
+    several = [None if of[0] is None else torch.stack(of) for of in zip(*each)]
+    return tuple(several), tuple(None if of is None else 0 for of in several)
 
 
 def _define(name, schema, compute, shape):
@@ -132,12 +136,22 @@ def _define(name, schema, compute, shape):
 
     op = torch.library.custom_op(f"warpfold::{name}", dispatched, mutates_args=(), device_types=DEVICES, schema=schema)
     op.register_fake(shape)
+    operator = _Operator(op, compute)
     arguments = schema[: schema.index("->")].split(",")
-    return _Operator(op, compute, max(i for i, of in enumerate(arguments) if "Tensor" in of) + 1)
+    # No argument beyond these is a tensor.
+    count = max(i for i, of in enumerate(arguments) if "Tensor" in of) + 1
 
+    # A function: an object with `__call__` is called at half the speed.
+    def call(*arguments):
+        recorded = _recorded(arguments[:count])
+        if recorded is None:
+            return operator.dispatch(*arguments)
+        return operator.apply(*arguments) if recorded else compute(*arguments)
 
-# Whether a tensor is one of `torch.func`, which may be left over from a transform that has ended.
-_is_wrapped = getattr(torch._C._functorch, "is_functorch_wrapped_tensor", lambda x: True)
+    call.register_autograd = functools.partial(operator.register_autograd, call)
+    call.register_vmap = functools.partial(operator.register_vmap, call)
+    call.register_vmap(_one_by_one)
+    return call
 
 
 def _detached(*arguments):
