@@ -1,8 +1,9 @@
 """Warpfold's operations as operators of PyTorch, `torch.ops.warpfold`: with shapes for tracing, and with gradients.
 
 An operator's gradient is an operator, too. The gradient of that, a second derivative, is PyTorch's own arithmetic.
-Where nothing is traced or transformed, what an operator computes is called as it is: PyTorch's way to an operator that is
-written in Python takes the host several times as long as the rest of a call.
+Where nothing is traced or transformed, what an operator computes is called as it is, by a plain autograd function if a
+gradient is recorded: PyTorch's way to an operator that is written in Python takes the host several times as long as the
+rest of a call. `_recorded` decides which way a call takes, and is asked once.
 """
 
 import functools
@@ -19,8 +20,9 @@ DEVICES = ("cpu", "cuda")
 # Whether `torch.func` is at work. Its `grad` does not take operators with gradients of their own, but functions with them.
 _transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 # Names of a module are found sooner than those of a module's module.
-_is_compiling, _is_tracing, _modes = torch.compiler.is_compiling, torch._C._is_tracing, torch._C._len_torch_dispatch_stack
-_is_grad_enabled, _Tensor, _Parameter = torch.is_grad_enabled, torch.Tensor, torch.nn.Parameter
+_is_compiling, _is_tracing = torch.compiler.is_compiling, torch._C._is_tracing
+_modes, _is_grad_enabled = torch._C._len_torch_dispatch_stack, torch.is_grad_enabled
+_Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
 # Modes that trace before dispatch have a stack of their own.
 _is_included, _EARLY = torch._C._dispatch_tls_is_dispatch_key_included, torch._C.DispatchKey.PreDispatch
 # Whether a tensor is one of `torch.func`, which may be left over from a transform that has ended.
