@@ -55,7 +55,7 @@ impl<'py> AtOnce<'py> {
             return Ok(Self::Unknown);
         }
         let Some(exchange) = Exchange::of(x)? else { return Ok(Self::Unknown) };
-        let of = detached(x)?;
+        let of = readable(x)?;
         let tensor = Tensor::borrowed(&of, exchange)?;
         if tensor.gpu()?.is_some() {
             return Ok(Self::Gpu { tensor, of, exchange });
@@ -172,15 +172,38 @@ pub fn lends(x: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// A tensor of PyTorch without its history, and without a sign that is to be changed when elements are read. Other
 /// objects are returned as they are.
 pub fn detached<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = x.py();
-    let (requires, negative) = (intern!(py, "requires_grad"), intern!(py, "is_neg"));
-    let is = |found: Option<Bound<'py, PyAny>>| found.map_or(Ok(false), |found| found.is_truthy());
-    let plain =
-        !is(x.getattr_opt(requires)?)? && !is(x.getattr_opt(negative)?.map(|method| method.call0()).transpose()?)?;
-    if plain {
-        return Ok(x.clone());
+    if requires_grad(x)? || is_negative(x)? { unrecorded(x) } else { Ok(x.clone()) }
+}
+
+/// The same where the history matters to nobody: what lends in C gives its memory away with or without one.
+fn readable<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let recorded = requires_grad(x)? && records(x.py())?;
+    if recorded || is_negative(x)? { unrecorded(x) } else { Ok(x.clone()) }
+}
+
+fn requires_grad(x: &Bound<'_, PyAny>) -> PyResult<bool> {
+    x.getattr_opt(intern!(x.py(), "requires_grad"))?.map_or(Ok(false), |found| found.is_truthy())
+}
+
+fn is_negative(x: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match x.getattr_opt(intern!(x.py(), "is_neg"))? {
+        Some(method) => method.call0()?.is_truthy(),
+        None => Ok(false),
     }
-    adapt(py)?.call_method1(intern!(py, "detached"), (x,))
+}
+
+/// A tensor without its history, where gradients are not recorded; else a TypeError. Signs are resolved.
+fn unrecorded<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    adapt(x.py())?.call_method1(intern!(x.py(), "detached"), (x,))
+}
+
+/// Whether PyTorch records gradients now.
+fn records(py: Python<'_>) -> PyResult<bool> {
+    static ENABLED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let enabled = ENABLED.get_or_try_init(py, || {
+        py.import(intern!(py, "torch"))?.getattr(intern!(py, "is_grad_enabled")).map(Bound::unbind)
+    });
+    enabled?.bind(py).call0()?.is_truthy()
 }
 
 /// A result of the host as an array of the library that `like` is of.

@@ -105,6 +105,11 @@ impl<'py> Tensor<'py> {
         }
     }
 
+    /// What keeps the memory, lengths, and strides in bytes.
+    pub fn into_parts(self) -> (Bound<'py, PyAny>, Vec<usize>, Vec<isize>) {
+        (self.keeper, self.shape, self.strides)
+    }
+
     /// Where the element with all indices 0 is.
     pub fn address(&self) -> usize {
         self.address
@@ -116,11 +121,6 @@ impl<'py> Tensor<'py> {
 
     pub fn shape(&self) -> &[usize] {
         &self.shape
-    }
-
-    /// In bytes.
-    pub fn strides(&self) -> &[isize] {
-        &self.strides
     }
 
     /// The array, which is in the host's memory.

@@ -31,7 +31,7 @@ pub struct GpuArray<'py> {
     pub torch: bool,
     address: u64,
     /// What keeps the memory, beside the argument.
-    _tensor: Option<Tensor<'py>>,
+    _keeper: Option<Bound<'py, PyAny>>,
 }
 
 /// The kinds of devices of DLPack whose memory kernels read.
@@ -59,17 +59,9 @@ impl<'py> GpuArray<'py> {
     }
 
     fn new(of: Bound<'py, PyAny>, device: usize, stream: usize, tensor: Tensor<'py>) -> Self {
-        Self {
-            of,
-            device,
-            stream,
-            dtype: tensor.dtype(),
-            shape: tensor.shape().to_vec(),
-            strides: tensor.strides().to_vec(),
-            torch: false,
-            address: tensor.address() as u64,
-            _tensor: Some(tensor),
-        }
+        let (dtype, address) = (tensor.dtype(), tensor.address() as u64);
+        let (keeper, shape, strides) = tensor.into_parts();
+        Self { of, device, stream, dtype, shape, strides, torch: false, address, _keeper: Some(keeper) }
     }
 
     /// An argument whose class does not exchange in C, as [`GpuArray::of`].
@@ -117,7 +109,7 @@ impl<'py> GpuArray<'py> {
         };
         // 1 and 2 are the driver's handles of the default streams; 0 is none.
         let stream = get("stream")?.map_or(Ok(0), |stream| stream.extract())?;
-        Ok(Self { of: x.clone(), device: 0, stream, dtype, shape, strides, torch: false, address, _tensor: None })
+        Ok(Self { of: x.clone(), device: 0, stream, dtype, shape, strides, torch: false, address, _keeper: None })
     }
 
     /// Another array of a call, which must be on the same GPU.

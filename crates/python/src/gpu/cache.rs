@@ -5,6 +5,7 @@ use std::hash::Hash;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
+use warpfold::cuda::pool::Pooled;
 use warpfold::cuda::rows::{RowMap, Zipped};
 use warpfold::cuda::{self, ArrayView, Device, Handle, Reduction, Stream, Survey};
 use warpfold::{DType, Error, Op, Options, Ord, Precision};
@@ -22,6 +23,7 @@ static REDUCTIONS: LazyLock<Shared<Key, Reduction>> = LazyLock::new(Mutex::defau
 static SURVEYS: LazyLock<Shared<SurveyKey, Survey>> = LazyLock::new(Mutex::default);
 static ROWS: LazyLock<Shared<RowKey, RowMap>> = LazyLock::new(Mutex::default);
 static ZIPPED: LazyLock<Shared<ZipKey, Zipped>> = LazyLock::new(Mutex::default);
+static POOLED: LazyLock<Shared<PoolKey, Pooled>> = LazyLock::new(Mutex::default);
 
 /// What all threads share.
 type Shared<K, V> = Mutex<HashMap<K, Arc<V>>>;
@@ -169,6 +171,29 @@ pub fn zipped(
 ) -> PyResult<Arc<Zipped>> {
     let (device, axes) = (key.device, key.axes.clone());
     kept(py, &ZIPPED, key, || plan(&cuda::shared(device)?, axes.as_deref()))
+}
+
+/// All that a [`Pooled`] depends on.
+#[derive(PartialEq, Eq, Hash)]
+pub struct PoolKey {
+    pub op: &'static str,
+    pub device: usize,
+    /// Sizes of windows, strides, paddings, dilations, and of a gradient those of the source.
+    pub numbers: [Vec<usize>; 5],
+    pub flags: [bool; 3],
+    pub divisor: Option<i64>,
+    /// The elements, and the indices of a gradient.
+    pub arrays: [Option<Layout>; 2],
+}
+
+/// Pooling, planned now or by an earlier call.
+pub fn windows(
+    py: Python<'_>,
+    key: PoolKey,
+    plan: impl FnOnce(&Device) -> Result<Pooled, Error> + Send,
+) -> PyResult<Arc<Pooled>> {
+    let device = key.device;
+    kept(py, &POOLED, key, || plan(&cuda::shared(device)?))
 }
 
 /// What is kept under a key, or what `make` makes now.

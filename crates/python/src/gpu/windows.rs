@@ -6,22 +6,25 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use warpfold::cuda::pool::Pooled;
-use warpfold::cuda::{self, ArrayView, Device};
+use warpfold::cuda::{ArrayView, Device};
+use warpfold::pool::Pool;
 use warpfold::{DType, Error};
 
 use super::array::{GpuArray, Place};
-use super::cache;
+use super::cache::{self, PoolKey};
 use crate::pool;
 
 /// Two results, of which the second may be left out.
 type Two<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>);
 
-/// Pools an array, as `plan` prepares it for the array and the indices of a gradient. The indices of the results are
-/// the second result, if they are wanted.
+/// Pools an array, as `plan` prepares it for the array and the indices of a gradient, if it is the first call of its
+/// kind: of this name, these options, and the size of what a gradient is of. The indices of the results are the second
+/// result, if they are wanted.
 ///
 /// # Errors
 /// TypeError and ValueError for indices that are not on the GPU of the array; as those of `plan`; what the driver says.
 pub fn pooled<'py>(
+    (op, options, size): (&'static str, &Pool<'_>, &[usize]),
     x: &GpuArray<'py>,
     indices: Option<&Bound<'py, PyAny>>,
     wants_indices: bool,
@@ -32,8 +35,16 @@ pub fn pooled<'py>(
     let stream = cache::stream(x)?;
     cache::wait_for(x, indices.iter())?;
     let (view, of_indices) = (x.view()?, indices.as_ref().map(GpuArray::view).transpose()?);
-    let device = x.device;
-    let pooled = pool::detached(py, || plan(&cuda::shared(device)?, &view, of_indices.as_ref()))?;
+    let &Pool { kernel_size, stride, padding, dilation, ceil_mode, count_include_pad, divisor_override, .. } = options;
+    let key = PoolKey {
+        op,
+        device: x.device,
+        numbers: [kernel_size, stride, padding, dilation, size].map(<[usize]>::to_vec),
+        flags: [ceil_mode, count_include_pad, wants_indices],
+        divisor: divisor_override,
+        arrays: [Some(cache::layout(x)), indices.as_ref().map(cache::layout)],
+    };
+    let pooled = cache::windows(py, key, |device| plan(device, &view, of_indices.as_ref()))?;
     let values = x.place(&stream, pooled.shape(), pooled.dtype())?;
     let places = wants_indices.then(|| x.place(&stream, pooled.shape(), DType::I64)).transpose()?;
     let is_own = values.is_own() || places.as_ref().is_some_and(Place::is_own);

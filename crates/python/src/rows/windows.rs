@@ -87,8 +87,9 @@ fn max_pool<'py>(
 ) -> PyResult<Two<'py>> {
     let windows = Windows::of(kernel_size, stride, padding, Some(dilation), ceil_mode);
     if let Some(x) = GpuArray::of(x)? {
-        return pooled(&x, None, return_indices, |device, x, _| {
-            Pooled::max_pool(device, x, &windows.options(None), return_indices)
+        let options = windows.options(None);
+        return pooled(("max_pool", &options, &[][..]), &x, None, return_indices, |device, x, _| {
+            Pooled::max_pool(device, x, &options, return_indices)
         });
     }
     let input = host(x)?;
@@ -112,9 +113,11 @@ fn max_pool_backward<'py>(
     let windows = Windows::of(kernel_size, stride, padding, Some(dilation), ceil_mode);
     let size = size.of(windows.kernel_size.len());
     if let Some(gradient) = GpuArray::of(gradient)? {
-        let (found, _) = pooled(&gradient, Some(indices), false, |device, gradient, indices| {
+        let options = windows.options(None);
+        let asked = ("max_pool_backward", &options, &size[..]);
+        let (found, _) = pooled(asked, &gradient, Some(indices), false, |device, gradient, indices| {
             let indices = indices.expect("they were given");
-            Pooled::max_pool_backward(device, gradient, indices, &size, &windows.options(None))
+            Pooled::max_pool_backward(device, gradient, indices, &size, &options)
         })?;
         return Ok(found);
     }
@@ -140,9 +143,14 @@ fn avg_pool<'py>(
     let size = size.map(|size| size.of(windows.kernel_size.len()));
     let options = |threads| Pool { count_include_pad, divisor_override, ..windows.options(threads) };
     if let Some(x) = GpuArray::of(x)? {
-        let (found, _) = pooled(&x, None, false, |device, x, _| match &size {
-            None => Pooled::avg_pool(device, x, &options(None)),
-            Some(size) => Pooled::avg_pool_backward(device, x, size, &options(None)),
+        let options = options(None);
+        let asked = match &size {
+            None => ("avg_pool", &options, &[][..]),
+            Some(size) => ("avg_pool_backward", &options, &size[..]),
+        };
+        let (found, _) = pooled(asked, &x, None, false, |device, x, _| match &size {
+            None => Pooled::avg_pool(device, x, &options),
+            Some(size) => Pooled::avg_pool_backward(device, x, size, &options),
         })?;
         return Ok(found);
     }

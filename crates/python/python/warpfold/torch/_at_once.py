@@ -7,13 +7,14 @@ gradient is computed once more, with the bits that it has otherwise. Neither wai
 import torch
 
 from . import _composed, _loss_ops
-from ._ops import _are_plain
+from ._ops import _recorded, quick_apply
 
 
-def applies(logits, axis):
+def applies(logits, target, weight, axis):
     """Whether a gradient will be wanted, of a tensor on a GPU whose classes lie side by side."""
-    wanted = logits.is_cuda and logits.requires_grad and torch.is_grad_enabled()
-    return wanted and all(n == 1 for n in logits.shape[axis + 1 :]) and _are_plain(logits)
+    if not (logits.is_cuda and logits.requires_grad and all(n == 1 for n in logits.shape[axis + 1 :])):
+        return False
+    return bool(_recorded((logits, target, weight)))
 
 
 class AtOnce(torch.autograd.Function):
@@ -32,9 +33,12 @@ class AtOnce(torch.autograd.Function):
         axis, ignore_index, reduction = ctx.options
         # Whoever has the gradient may write to it. So it is given away once.
         there, ctx.there = ctx.there, None
-        if there is None or torch.is_grad_enabled() or not _are_plain(of_loss):
+        if there is None or torch.is_grad_enabled() or _recorded((of_loss,)) is None:
             options = axis, ignore_index, 0.0, reduction
             found = _loss_ops.cross_entropy_backward(of_loss, None, logits, target, weight, *options)
         else:
             found = _composed.cross_entropy_again(of_loss, *there, logits, target, weight, axis, ignore_index)
         return found, *[None] * 5
+
+
+at_once = quick_apply(AtOnce)

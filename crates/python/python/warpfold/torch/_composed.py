@@ -15,15 +15,6 @@ def real(x):
     return torch.float64 if x.dtype == torch.float64 else torch.float32
 
 
-# Whether a tensor is one of `torch.func`, which may be left over from a transform that has ended.
-_is_wrapped = getattr(torch._C._functorch, "is_functorch_wrapped_tensor", lambda x: True)
-
-
-def detached(*tensors):
-    """Tensors that require no gradient, as what computes wants them; as they are, if they are such."""
-    return [x.detach() if x is not None and (x.requires_grad or _is_wrapped(x)) else x for x in tensors]
-
-
 def _number(x, dtype):
     """The number of a dtype that is nearest to one."""
     return torch.tensor(x, dtype=dtype, device="cpu").item()
@@ -47,7 +38,7 @@ def _sqrt(x):
 
 
 def _rounded(x, dtype):
-    """Elements of a dtype, with the CPU's NaN."""
+    """Elements of a dtype, with the CPU's NaN. (A result of Warpfold's has that NaN, and is as it is in its dtype.)"""
     return torch.nan_to_num(x.to(dtype), torch.nan, torch.inf, -torch.inf)
 
 
@@ -58,14 +49,34 @@ def _sum(x, axes, keepdims=False):
 # Cross-entropy of logits and classes.
 
 
-def _divisor(target, ignore_index, weight, dtype):
-    """The divisor of a mean over rows: the sum of their classes' weights."""
-    taken = target != ignore_index
-    if weight is None:
-        # A float32 counts exactly up to 2^24: one launch less than by way of integers.
-        return taken.sum(dtype=dtype) if target.numel() <= 1 << 24 else taken.sum().to(dtype)
+def _count(taken, dtype):
+    """The number of rows that are taken."""
+    # A float32 counts exactly up to 2^24: one launch less than by way of integers.
+    return taken.sum(dtype=dtype) if taken.numel() <= 1 << 24 else taken.sum().to(dtype)
+
+
+def _weights(target, taken, weight, dtype):
+    """The sum of the weights of the classes of rows that are taken."""
     classes = torch.where(taken & (target >= 0) & (target < weight.numel()), target, 0).long()
     return _native.sum(torch.where(taken, weight.to(dtype)[classes], 0))
+
+
+def _divisor(target, taken, weight, dtype):
+    """The divisor of a mean over rows: the sum of their classes' weights."""
+    return _count(taken, dtype) if weight is None else _weights(target, taken, weight, dtype)
+
+
+def _as_dtype(x, dtype):
+    """A result of Warpfold's own in a dtype."""
+    return x if x.dtype == dtype else _rounded(x, dtype)
+
+
+def _mean(losses, taken, divisor, dtype):
+    """The mean of the losses of rows, of which those that are not taken are zero. Without a divisor it is over their
+    number: then one launch finds the sum, the number and the quotient."""
+    if divisor is None:
+        return _as_dtype(_native.mean(losses, where=taken), dtype)
+    return _rounded(_native.sum(losses) / divisor, dtype)
 
 
 def _checked(logits, target, expected, axis, smoothing, weight):
@@ -99,7 +110,7 @@ class _Classes:
         # As numbers of the dtype: the shares of the target, and of each class.
         share, self.each = (_number(s, self.dtype) for s in (1 - smoothing, smoothing / count))
         self.target = of_rows * share
-        self.divisor = _divisor(target, ignore_index, weight, self.dtype) if reduction == "mean" else None
+        self.divisor = _divisor(target, self.taken, weight, self.dtype) if reduction == "mean" else None
 
     def losses(self):
         logs = _native.log_softmax(self.x, -1)
@@ -112,17 +123,19 @@ class _Classes:
 
 
 def cross_entropy(logits, target, axis, ignore_index, label_smoothing, weight, reduction):
-    """As `wf.cross_entropy`, and what the gradient needs of rows: nothing with label smoothing."""
-    noted = logits.new_empty(0)
-    if logits.is_cuda and not label_smoothing:
-        losses, noted = _native.cross_entropy_rows(logits, target.long(), axis, ignore_index, weight, None, None)
-        divisor = _divisor(target, ignore_index, weight, losses.dtype) if reduction == "mean" else None
-    else:
+    """As `wf.cross_entropy`, and what the gradient needs of rows: None with label smoothing."""
+    if not logits.is_cuda or label_smoothing:
         of = _Classes(logits, target, axis, ignore_index, label_smoothing, weight, reduction)
-        losses, divisor = of.losses(), of.divisor
-    if reduction != "none":
-        losses = _native.sum(losses)
-    return _rounded(losses if divisor is None else losses / divisor, logits.dtype), noted
+        losses = of.losses() if reduction == "none" else _native.sum(of.losses())
+        return _rounded(losses if of.divisor is None else losses / of.divisor, logits.dtype), None
+    losses, noted = _native.cross_entropy_rows(logits, target.long(), axis, ignore_index, weight, None, None)
+    if reduction == "none":
+        return _rounded(losses, logits.dtype), noted
+    if reduction == "sum":
+        return _as_dtype(_native.sum(losses), logits.dtype), noted
+    taken = target != ignore_index
+    divisor = None if weight is None else _weights(target, taken, weight, losses.dtype)
+    return _mean(losses, taken, divisor, logits.dtype), noted
 
 
 def _scale(of_loss, divisor, dtype):
@@ -134,28 +147,34 @@ def _scale(of_loss, divisor, dtype):
 def cross_entropy_at_once(logits, target, weight, axis, ignore_index, reduction):
     """The loss, the gradient of the logits if that of the loss is 1, with which gradient of rows it was computed, and what
     a mean divides by."""
-    logits, target, weight = detached(logits, target.long(), weight)
-    dtype = real(logits)
-    divisor = _divisor(target, ignore_index, weight, dtype) if reduction == "mean" else None
-    scale = logits.new_ones((), dtype=dtype) if divisor is None else divisor.reciprocal()
+    dtype, target = real(logits), target.long()
+    if reduction == "mean":
+        taken = target != ignore_index
+        divisor = _divisor(target, taken, weight, dtype)
+        scale = divisor.reciprocal()
+    else:
+        divisor, scale = None, logits.new_ones((), dtype=dtype)
     losses, gradient = _native.cross_entropy_rows(logits, target, axis, ignore_index, weight, scale, None)
-    loss = _native.sum(losses)
-    return _rounded(loss if divisor is None else loss / divisor, logits.dtype), gradient, scale, divisor
+    if divisor is None:
+        loss = _as_dtype(_native.sum(losses), logits.dtype)
+    else:
+        loss = _mean(losses, taken, None if weight is None else divisor, logits.dtype)
+    return loss, gradient, scale, divisor
 
 
 def cross_entropy_again(of_loss, gradient, used, divisor, logits, target, weight, axis, ignore_index):
     """That gradient, computed anew if the gradient of the loss is another one."""
-    of_loss, logits, target, weight = detached(of_loss, logits, target.long(), weight)
     scale = _scale(of_loss, divisor, real(logits))
-    _native.cross_entropy_again(logits, target, axis, ignore_index, weight, scale, used, gradient)
+    _native.cross_entropy_again(logits, target.long(), axis, ignore_index, weight, scale, used, gradient)
     return gradient
 
 
 def cross_entropy_gradient(logits, target, axis, ignore_index, label_smoothing, weight, reduction, gradient, noted):
     """The gradient of the logits."""
     if logits.is_cuda and not label_smoothing:
-        divisor = _divisor(target, ignore_index, weight, real(logits)) if reduction == "mean" else None
-        scale = _scale(gradient, divisor, real(logits))
+        dtype = real(logits)
+        divisor = _divisor(target, target != ignore_index, weight, dtype) if reduction == "mean" else None
+        scale = _scale(gradient, divisor, dtype)
         noted = noted if noted is not None and noted.numel() else None
         return _native.cross_entropy_rows(logits, target.long(), axis, ignore_index, weight, scale, noted)[noted is None]
     of = _Classes(logits, target, axis, ignore_index, label_smoothing, weight, reduction)

@@ -20,14 +20,21 @@ def _checked(name, *tensors, floats=True):
             raise TypeError(f"warpfold.torch.{name} takes floats, not {x.dtype}: cast the tensor first")
 
 
+def _checked_also(name, *tensors):
+    """As `_checked`, of tensors that may be left out."""
+    for x in tensors:
+        if x is not None:
+            _checked(name, x)
+
+
 def _axis(x, dim):
     """The tensor with at least one axis, and the axis `dim` of it."""
+    rank = x.dim()
     if dim is None:
-        dim = 0 if x.dim() in (0, 1, 3) else 1
-    rank = max(x.dim(), 1)
-    if not -rank <= dim < rank:
-        raise IndexError(f"dim {dim} is out of range for a tensor with {x.dim()} axes")
-    return (x if x.dim() else x.view(1)), dim
+        dim = 0 if rank in (0, 1, 3) else 1
+    if not -(rank or 1) <= dim < (rank or 1):
+        raise IndexError(f"dim {dim} is out of range for a tensor with {rank} axes")
+    return (x if rank else x.view(1)), dim
 
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
@@ -57,10 +64,6 @@ def _softmax(name, op, input, dim, dtype):
     return op(x, dim) if x is input else op(x, dim).view(())
 
 
-def _given(*tensors):
-    return (x for x in tensors if x is not None)
-
-
 def cross_entropy(
     input,
     target,
@@ -79,7 +82,8 @@ def cross_entropy(
     >>> wf.torch.cross_entropy(torch.tensor([[0.0, 1000.0], [0.0, 1000.0]]), torch.tensor([1, 0]))
     tensor(500.)
     """
-    _checked("cross_entropy", input, *_given(weight))
+    _checked("cross_entropy", input)
+    _checked_also("cross_entropy", weight)
     reduction = _reduction(reduction, size_average, reduce)
     if not isinstance(target, torch.Tensor):
         raise TypeError(f"warpfold.torch.cross_entropy takes tensors, not {type(target).__name__}")
@@ -92,8 +96,8 @@ def cross_entropy(
         if ignore_index >= 0:
             raise ValueError("warpfold.torch.cross_entropy: targets that are distributions take no ignore_index")
         return _loss_ops.cross_entropy_of_distributions(input, target, weight, dim, label_smoothing, reduction)
-    if not label_smoothing and reduction != "none" and _at_once.applies(input, dim):
-        return _at_once.AtOnce.apply(input, target, weight, dim, ignore_index, reduction)
+    if not label_smoothing and reduction != "none" and _at_once.applies(input, target, weight, dim):
+        return _at_once.at_once(input, target, weight, dim, ignore_index, reduction)
     return _loss_ops.cross_entropy(input, target, weight, dim, ignore_index, label_smoothing, reduction)[0]
 
 
@@ -106,13 +110,21 @@ def _reduction(reduction, size_average=None, reduce=None):
     return reduction
 
 
+def _alike(x, y):
+    """Two tensors, broadcast to one shape and promoted to one dtype."""
+    if x.dtype != y.dtype:
+        dtype = torch.promote_types(x.dtype, y.dtype)
+        x, y = x.to(dtype), y.to(dtype)
+    return (x, y) if x.shape == y.shape else torch.broadcast_tensors(x, y)
+
+
 def _loss(name, kind, input, target, reduction, weight=None, parameter=0.0, by_weights=False):
     """A loss of elements and targets, which are broadcast and promoted to one dtype."""
-    _checked(name, input, *_given(weight))
+    _checked(name, input)
+    _checked_also(name, weight)
     if not isinstance(target, torch.Tensor):
         raise TypeError(f"warpfold.torch.{name} takes tensors, not {type(target).__name__}")
-    dtype = torch.promote_types(input.dtype, target.dtype)
-    x, y = torch.broadcast_tensors(input.to(dtype), target.to(dtype))
+    x, y = _alike(input, target)
     _checked(name, y)
     if weight is None:
         return _loss_ops.loss(x, y, kind, parameter, reduction)
@@ -221,7 +233,6 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     tensor([1.])
     """
     _checked("cosine_similarity", x1, x2)
-    dtype = torch.promote_types(x1.dtype, x2.dtype)
-    x, y = torch.broadcast_tensors(x1.to(dtype), x2.to(dtype))
+    x, y = _alike(x1, x2)
     x, dim = _axis(x, dim)
     return _loss_ops.cosine(x, y.view(x.shape) if y.dim() == 0 else y, dim, eps)

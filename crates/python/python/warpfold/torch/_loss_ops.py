@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 from .. import _native
 from . import _composed
-from ._ops import _define, _detached, _like, _pulled, log_softmax
+from ._ops import _define, _like, _pulled, log_softmax
 
 # Cross-entropy of logits along an axis, and classes.
 
@@ -13,15 +13,15 @@ _CLASSES = "Tensor logits, Tensor target, Tensor? weight, int dim, int ignore_in
 
 
 def _cross_entropy(logits, target, weight, dim, ignore_index, smoothing, reduction):
-    logits, target, weight = _detached(logits, target, weight)
     if logits.is_cuda:
         return _composed.cross_entropy(logits, target, dim, ignore_index, smoothing, weight, reduction)
-    options = {"ignore_index": ignore_index, "label_smoothing": smoothing, "weight": weight, "reduction": reduction}
-    return _native.cross_entropy(logits, target, dim, **options), logits.new_empty(0)
+    loss = _native.cross_entropy(
+        logits, target, dim, ignore_index=ignore_index, label_smoothing=smoothing, weight=weight, reduction=reduction
+    )
+    return loss, None
 
 
 def _cross_entropy_backward(gradient, noted, logits, target, weight, dim, ignore_index, smoothing, reduction):
-    gradient, logits, target, weight = _detached(gradient, logits, target, weight)
     if logits.is_cuda:
         return _composed.cross_entropy_gradient(
             logits, target, dim, ignore_index, smoothing, weight, reduction, gradient, noted
@@ -61,7 +61,8 @@ cross_entropy_backward = _define(
 def _setup_classes(ctx, inputs, output):
     *tensors, dim, ignore_index, smoothing, reduction = inputs
     ctx.options = dim, ignore_index, smoothing, reduction
-    ctx.mark_non_differentiable(output[1])
+    if output[1] is not None:
+        ctx.mark_non_differentiable(output[1])
     ctx.save_for_backward(output[1], *tensors)
 
 
@@ -94,14 +95,12 @@ _DISTRIBUTIONS = "Tensor logits, Tensor target, Tensor? weight, int dim, float s
 
 
 def _distributions(logits, target, weight, dim, smoothing, reduction):
-    logits, target, weight = _detached(logits, target, weight)
     if logits.is_cuda:
         return _composed.distributions(logits, target, dim, smoothing, weight, reduction)
     return _cross_entropy(logits, target, weight, dim, -100, smoothing, reduction)[0]
 
 
 def _distributions_backward(gradient, logits, target, weight, dim, smoothing, reduction):
-    gradient, logits, target, weight = _detached(gradient, logits, target, weight)
     if logits.is_cuda:
         return _composed.distributions_gradient(logits, target, dim, smoothing, weight, reduction, gradient)
     return _cross_entropy_backward(gradient, None, logits, target, weight, dim, -100, smoothing, reduction)
@@ -139,7 +138,6 @@ def _of_probabilities(gradient, logits, target, weight, dim, smoothing, reductio
 
 
 def _pull_distributions(ctx, gradient):
-    logits, target, _ = ctx.saved_tensors
     needs_logits, needs_target = ctx.needs_input_grad[:2]
     arguments = (gradient, *ctx.saved_tensors, *ctx.options)
     of_logits = distributions_backward(*arguments) if needs_logits else None
@@ -174,22 +172,27 @@ distributions_backward.register_autograd(_pull_distributions_backward, setup_con
 _LOSS = "Tensor x, Tensor y, str kind, float parameter, str reduction"
 
 
-def _options(kind, parameter, reduction):
-    of_kind = {"huber": {"delta": parameter}, "kl_div": {"log_target": parameter != 0}}
-    return {"reduction": reduction, **of_kind.get(kind, {})}
+# What computes them, and their gradients.
+_KINDS = {
+    "mse": (_native.mse, _native.mse_backward, None),
+    "l1": (_native.l1, _native.l1_backward, None),
+    "bce_with_logits": (_native.bce_with_logits, _native.bce_with_logits_backward, None),
+    "huber": (_native.huber, _native.huber_backward, lambda parameter: {"delta": parameter}),
+    "kl_div": (_native.kl_div, _native.kl_div_backward, lambda parameter: {"log_target": parameter != 0}),
+}
 
 
 def _loss(x, y, kind, parameter, reduction):
-    x, y = x.detach(), y.detach()
     if x.is_cuda and reduction != "none":
         # Other layouts would be copied in memory of Warpfold's own, which is kept.
         x, y = x.contiguous(), y.contiguous()
-    return getattr(_native, kind)(x, y, **_options(kind, parameter, reduction))
+    forward, _, options = _KINDS[kind]
+    return forward(x, y, reduction=reduction, **(options(parameter) if options else {}))
 
 
 def _loss_backward(gradient, x, y, kind, parameter, reduction):
-    gradient, x, y = _detached(gradient, x, y)
-    return getattr(_native, f"{kind}_backward")(x, y, gradient, **_options(kind, parameter, reduction))
+    _, backward, options = _KINDS[kind]
+    return backward(x, y, gradient, reduction=reduction, **(options(parameter) if options else {}))
 
 
 def _plain_loss(x, y, kind, parameter, reduction):
@@ -254,11 +257,10 @@ _COSINE = "Tensor x, Tensor y, int dim, float eps"
 
 
 def _cosine(x, y, dim, eps):
-    return _native.cosine_similarity(x.detach(), y.detach(), dim, epsilon=eps)
+    return _native.cosine_similarity(x, y, dim, epsilon=eps)
 
 
 def _cosine_backward(gradient, x, y, dim, eps):
-    gradient, x, y = _detached(gradient, x, y)
     if x.is_cuda:
         return _composed.cosine_similarity_backward(x, y, gradient, dim, eps)
     return _native.cosine_similarity_backward(x, y, gradient, dim, epsilon=eps)

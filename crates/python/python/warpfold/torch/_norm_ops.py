@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 from .. import _native
 from . import _composed, _composed_norms
-from ._ops import _define, _detached, _like, _pulled
+from ._ops import _define, _like, _pulled
 
 
 def _defined(name, options, results, shapes, forward, backward, formula, count=3):
@@ -17,19 +17,12 @@ def _defined(name, options, results, shapes, forward, backward, formula, count=3
     """
     tensors = "Tensor x, Tensor? weight, Tensor? bias"
 
-    def compute(*arguments):
-        return forward(*_detached(*arguments[:count]), *arguments[count:])
-
-    def compute_of(gradient, *arguments):
-        found = backward(*_detached(gradient, *arguments[:count]), *arguments[count:])
-        return tuple(gradient.new_empty(0) if array is None else array for array in found)
-
     def shapes_of(gradient, x, weight, bias, *rest):
         return tuple(x.new_empty(0) if array is None else _like(array) for array in (x, weight, bias))
 
     schema = f"{tensors}, {options}"
-    op = _define(name, f"({schema}) -> {results}", compute, shapes)
-    of = _define(f"{name}_backward", f"(Tensor gradient, {schema}) -> (Tensor, Tensor, Tensor)", compute_of, shapes_of)
+    op = _define(name, f"({schema}) -> {results}", forward, shapes)
+    of = _define(f"{name}_backward", f"(Tensor gradient, {schema}) -> (Tensor, Tensor, Tensor)", backward, shapes_of)
 
     def setup(ctx, inputs, output):
         last = len(inputs) - ctx_options
@@ -37,12 +30,14 @@ def _defined(name, options, results, shapes, forward, backward, formula, count=3
         ctx.save_for_backward(*inputs[:last])
 
     ctx_options = options.count(",") + 1 - (count - 3)
+    nothing = [None] * (count - 3 + ctx_options)
 
     def pull(ctx, gradient, *others):
-        found = of(gradient, *ctx.saved_tensors, *ctx.options)
-        given = zip(found, ctx.saved_tensors[:3])
-        nothing = [None] * (count - 3 + ctx_options)
-        return *(None if array is None else of_array for of_array, array in given), *nothing
+        # Once: checkpoints compute what was saved when it is asked for.
+        saved = ctx.saved_tensors
+        of_x, of_weight, of_bias = of(gradient, *saved, *ctx.options)
+        _, weight, bias, *_ = saved
+        return of_x, None if weight is None else of_weight, None if bias is None else of_bias, *nothing
 
     def pull_of(ctx, *gradients):
         gradient, *arrays = ctx.saved_tensors
@@ -58,7 +53,7 @@ def _defined(name, options, results, shapes, forward, backward, formula, count=3
 
         cotangents = tuple(g for g, array in zip(gradients, arrays) if array is not None)
         of_gradient, *found = _pulled(of_given, (gradient, *given), cotangents)
-        return of_gradient, *filled(found), *[None] * (count - 3 + ctx_options)
+        return of_gradient, *filled(found), *nothing
 
     op.register_autograd(pull, setup_context=setup)
     of.register_autograd(pull_of, setup_context=setup)
@@ -69,17 +64,17 @@ def _defined(name, options, results, shapes, forward, backward, formula, count=3
 
 
 def _axes(rank):
-    return list(range(-rank, 0))
+    return -1 if rank == 1 else list(range(-rank, 0))
 
 
 def _of_last_axes(name, formula):
-    forward, of_name = getattr(_native, name), f"{name}_backward"
+    forward, backward = getattr(_native, name), getattr(_native, f"{name}_backward")
 
     def compute(x, weight, bias, rank, eps, offset):
         return forward(x, weight, bias, _axes(rank), epsilon=eps, weight_offset=offset)
 
     def compute_of(gradient, x, weight, bias, rank, eps, offset):
-        return getattr(_native, of_name)(x, gradient, weight, bias, _axes(rank), eps, offset)
+        return backward(x, gradient, weight, bias, _axes(rank), eps, offset)
 
     def shape(x, *rest):
         return _like(x)
@@ -90,7 +85,6 @@ def _of_last_axes(name, formula):
     # Of the sums of two tensors: the norm, and the sums.
 
     def compute_sum(x, residual, weight, bias, rank, eps, offset):
-        x, residual, weight, bias = _detached(x, residual, weight, bias)
         options = {"epsilon": eps, "weight_offset": offset}
         if x.is_cuda:
             sums = _composed.sums(x, residual)
@@ -103,8 +97,8 @@ def _of_last_axes(name, formula):
         ctx.save_for_backward(output[1], weight, bias)
 
     def pull(ctx, gradient, of_sum):
-        of_x, of_weight, of_bias = of(gradient, *ctx.saved_tensors, *ctx.options)
-        _, weight, bias = ctx.saved_tensors
+        total, weight, bias = ctx.saved_tensors
+        of_x, of_weight, of_bias = of(gradient, total, weight, bias, *ctx.options)
         of_x = of_x + of_sum
         given = (None if array is None else g for g, array in ((of_weight, weight), (of_bias, bias)))
         return of_x, of_x.to(ctx.dtype), *given, None, None, None

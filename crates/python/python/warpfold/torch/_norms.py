@@ -3,7 +3,9 @@
 import torch
 
 from . import _norm_ops
-from ._functions import _checked, _given
+from ._functions import _checked, _checked_also
+
+_EPS, _EPS_OF_DOUBLES = (torch.finfo(dtype).eps for dtype in (torch.float32, torch.float64))
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None, *, residual=None, weight_offset=0.0):
@@ -19,9 +21,10 @@ def rms_norm(input, normalized_shape, weight=None, eps=None, *, residual=None, w
     >>> wf.torch.rms_norm(torch.tensor([1.0, 7.0]), [2], residual=torch.tensor([2.0, -10.0]))
     (tensor([ 1., -1.]), tensor([ 3., -3.]))
     """
-    _checked("rms_norm", input, *_given(weight, residual))
+    _checked("rms_norm", input)
+    _checked_also("rms_norm", weight, residual)
     if eps is None:
-        eps = torch.finfo(torch.float64 if input.dtype == torch.float64 else torch.float32).eps
+        eps = _EPS_OF_DOUBLES if input.dtype == torch.float64 else _EPS
     rank = _normalized("rms_norm", input, normalized_shape)
     return _normed("rms_norm", input, residual, weight, None, rank, eps, float(weight_offset))
 
@@ -35,7 +38,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, res
     >>> wf.torch.layer_norm(torch.tensor([1.0, 3.0]), [2], eps=0.0)
     tensor([-1.,  1.])
     """
-    _checked("layer_norm", input, *_given(weight, bias, residual))
+    _checked("layer_norm", input)
+    _checked_also("layer_norm", weight, bias, residual)
     rank = _normalized("layer_norm", input, normalized_shape)
     return _normed("layer_norm", input, residual, weight, bias, rank, eps, float(weight_offset))
 
@@ -54,7 +58,7 @@ def _normed(name, input, residual, *arguments):
 def _normalized(name, input, shape):
     """How many axes are normalised."""
     shape = tuple(shape)
-    if not shape or tuple(input.shape[-len(shape) :]) != shape:
+    if not shape or input.shape[-len(shape) :] != shape:
         raise ValueError(
             f"warpfold.torch.{name}: normalized_shape is {list(shape)}, which must be the shape of the last axes of "
             f"the input, whose shape is {list(input.shape)}"
@@ -69,7 +73,8 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     >>> wf.torch.group_norm(torch.tensor([[1.0, 3.0, 10.0, 30.0]]), 2, eps=0.0)
     tensor([[-1.,  1., -1.,  1.]])
     """
-    _checked("group_norm", input, *_given(weight, bias))
+    _checked("group_norm", input)
+    _checked_also("group_norm", weight, bias)
     if input.dim() < 2:
         raise ValueError(f"warpfold.torch.group_norm: the input needs 2 axes at least, and has {input.dim()}")
     if num_groups < 1 or input.shape[1] % num_groups:
@@ -93,7 +98,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     >>> mean, var
     (tensor([1.]), tensor([1.5000]))
     """
-    _checked("batch_norm", input, *_given(running_mean, running_var, weight, bias))
+    _checked("batch_norm", input)
+    _checked_also("batch_norm", running_mean, running_var, weight, bias)
     if input.dim() < 2:
         raise ValueError(f"warpfold.torch.batch_norm: the input needs 2 axes at least, and has {input.dim()}")
     if not training:

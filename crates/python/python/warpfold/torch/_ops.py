@@ -1,47 +1,66 @@
 """Warpfold's operations as operators of PyTorch, `torch.ops.warpfold`: with shapes for tracing, and with gradients.
 
 An operator's gradient is an operator, too. The gradient of that, a second derivative, is PyTorch's own arithmetic.
-Where nothing is traced or transformed, what an operator computes is called as it is: PyTorch's way to an operator that is
-written in Python takes the host several times as long as the rest of a call.
+Where nothing is traced or transformed, what an operator computes is called as it is, by a plain autograd function if a
+gradient is recorded: PyTorch's way to an operator that is written in Python takes the host several times as long as the
+rest of a call. `_recorded` decides which way a call takes, and is asked once.
 """
 
 import functools
 
 import torch
 from torch.autograd import forward_ad
-from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from .. import _native
 from . import _composed
-from ._composed import detached as _detached
 
 DEVICES = ("cpu", "cuda")
 
 
 # Whether `torch.func` is at work. Its `grad` does not take operators with gradients of their own, but functions with them.
 _transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
-
-
+# Names of a module are found sooner than those of a module's module.
+_is_compiling, _is_tracing = torch.compiler.is_compiling, torch._C._is_tracing
+_modes, _is_grad_enabled = torch._C._len_torch_dispatch_stack, torch.is_grad_enabled
+_Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
 # Modes that trace before dispatch have a stack of their own.
-_traced_early = getattr(torch._ops, "_len_torch_dispatch_stack_pre_dispatch", lambda: 0)
+_is_included, _EARLY = torch._C._dispatch_tls_is_dispatch_key_included, torch._C.DispatchKey.PreDispatch
+# Whether a tensor is one of `torch.func`, which may be left over from a transform that has ended.
+_is_wrapped = getattr(torch._C._functorch, "is_functorch_wrapped_tensor", lambda x: True)
 _is_batched = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda x: False)
-_KINDS = torch.Tensor, torch.nn.Parameter
 
 
-def _are_plain(*tensors):
-    """Whether tensors, on one device, are neither traced nor transformed."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing() or _transformed():
-        return False
-    # Dual numbers are plain tensors, too.
-    if _get_current_dispatch_mode() is not None or _traced_early() or forward_ad._current_level >= 0:
-        return False
-    first = tensors[0]
-    for x in tensors:
-        if type(x) not in _KINDS or x.is_neg() or x._is_zerotensor() or _is_batched(x):
-            return False
-        if x is not first and x.device != first.device:
-            return False
-    return first.is_cuda or first.is_cpu
+def _is_traced():
+    """Whether calls are traced, transformed, or seen by a mode of dispatch. Dual numbers are plain tensors, too."""
+    return (
+        _is_compiling()
+        or _is_tracing()
+        or _transformed()
+        or _modes() > 0
+        or _is_included(_EARLY)
+        or forward_ad._current_level >= 0
+    )
+
+
+def _recorded(arguments):
+    """Whether the gradient of a tensor among the arguments is to be recorded. None if tensors, or calls, are not plain:
+    traced, transformed, of a class of their own, on several devices or on others than ours."""
+    if _is_traced():
+        return None
+    on_gpu, wanted = None, False
+    for x in arguments:
+        kind = type(x)
+        if kind is _Tensor or kind is _Parameter:
+            if _is_wrapped(x) or _is_batched(x) or x._is_zerotensor():
+                return None
+            if on_gpu is None:
+                on_gpu = x.is_cuda
+            if not (x.is_cuda if on_gpu else x.is_cpu):
+                return None
+            wanted = wanted or x.requires_grad
+        elif x is not None and isinstance(x, _Tensor):
+            return None
+    return wanted and _is_grad_enabled()
 
 
 class _Operator:
@@ -49,23 +68,20 @@ class _Operator:
     and one for tensors that are neither traced nor transformed."""
 
     def __init__(self, op, compute):
-        self.op, self.compute, self.function, self.plain, self.batched = op, compute, None, None, None
-        self.register_vmap(_one_by_one)
+        self.op, self.compute = op, compute
+        self.function, self.apply, self.batched = None, op, None
 
-    def __call__(self, *arguments):
-        tensors = [x for x in arguments if isinstance(x, torch.Tensor)]
-        if tensors and _are_plain(*tensors):
-            if not torch.is_grad_enabled() or not any([x.requires_grad for x in tensors]):
-                return self.compute(*arguments)
-            return (self.plain.apply if self.plain is not None else self.op)(*arguments)
-        if not torch.compiler.is_compiling() and forward_ad._current_level >= 0:
+    def dispatch(self, *arguments):
+        """A call of tensors that are not plain."""
+        if not _is_compiling() and forward_ad._current_level >= 0:
+            tensors = [x for x in arguments if isinstance(x, torch.Tensor)]
             if any(forward_ad.unpack_dual(x).tangent is not None for x in tensors):
                 raise NotImplementedError(f"{self.op._name} has no forward-mode derivative: take its gradient backward")
         if self.function is not None and not torch.compiler.is_dynamo_compiling() and _transformed():
             return self.function.apply(*arguments)
         return self.op(*arguments)
 
-    def register_autograd(self, pull, setup_context):
+    def register_autograd(self, call, pull, setup_context):
         self.op.register_autograd(pull, setup_context=setup_context)
 
         def forward(ctx, *arguments):
@@ -77,18 +93,23 @@ class _Operator:
             members = {name: staticmethod(member) for name, member in members.items()}
             return type(self.op._name.replace("::", "_"), (torch.autograd.Function,), members)
 
-        self.plain = function(forward=forward, backward=pull)
+        self.apply = quick_apply(function(forward=forward, backward=pull))
         self.function = function(
-            forward=lambda *arguments: self(*arguments),
+            forward=lambda *arguments: call(*arguments),
             setup_context=setup_context,
             backward=pull,
             vmap=lambda *arguments: self.batched(*arguments),
         )
 
-    def register_vmap(self, rule):
+    def register_vmap(self, call, rule):
         """`rule` is given what to call: the operator, or the function."""
-        self.batched = functools.partial(rule, self)
+        self.batched = functools.partial(rule, call)
         self.op.register_vmap(functools.partial(rule, self.op))
+
+
+def quick_apply(function):
+    """The `apply` of a function of plain tensors: PyTorch's own looks for transforms first, at length."""
+    return super(torch.autograd.Function, function).apply
 
 
 def _one_by_one(call, info, axes, *arguments):
@@ -100,14 +121,46 @@ def _one_by_one(call, info, axes, *arguments):
     each = [call(*(at(i, *given) for given in zip(arguments, axes))) for i in range(info.batch_size)]
     if isinstance(each[0], torch.Tensor):
         return torch.stack(each), 0
-    return tuple(torch.stack(of) for of in zip(*each)), (0,) * len(each[0])
+    several = [None if of[0] is None else torch.stack(of) for of in zip(*each)]
+    return tuple(several), tuple(None if of is None else 0 for of in several)
 
 
 def _define(name, schema, compute, shape):
-    """An operator: what it computes, and the shapes of its results."""
-    op = torch.library.custom_op(f"warpfold::{name}", compute, mutates_args=(), device_types=DEVICES, schema=schema)
+    """An operator: what it computes, and the shapes of its results. `compute` may have None among several results, of
+    which the operator makes an empty tensor."""
+
+    def dispatched(*arguments):
+        # PyTorch has recorded the operator already.
+        found = compute(*_detached(*arguments))
+        if isinstance(found, torch.Tensor):
+            return found
+        return tuple(arguments[0].new_empty(0) if x is None else x for x in found)
+
+    op = torch.library.custom_op(f"warpfold::{name}", dispatched, mutates_args=(), device_types=DEVICES, schema=schema)
     op.register_fake(shape)
-    return _Operator(op, compute)
+    operator = _Operator(op, compute)
+    arguments = schema[: schema.index("->")].split(",")
+    # No argument beyond these is a tensor.
+    count = max(i for i, of in enumerate(arguments) if "Tensor" in of) + 1
+
+    # A function: an object with `__call__` is called at half the speed.
+    def call(*arguments):
+        recorded = _recorded(arguments[:count])
+        if recorded is None:
+            return operator.dispatch(*arguments)
+        return operator.apply(*arguments) if recorded else compute(*arguments)
+
+    call.register_autograd = functools.partial(operator.register_autograd, call)
+    call.register_vmap = functools.partial(operator.register_vmap, call)
+    call.register_vmap(_one_by_one)
+    return call
+
+
+def _detached(*arguments):
+    """Arguments whose tensors require no gradient, as what computes wants them; as they are, if they are such."""
+    return [
+        x.detach() if isinstance(x, torch.Tensor) and (x.requires_grad or _is_wrapped(x)) else x for x in arguments
+    ]
 
 
 def _like(x):
@@ -124,7 +177,7 @@ def _pulled(formula, inputs, gradient):
 
 
 def _sum(x, dim):
-    return _native.sum(x.detach(), dim)
+    return _native.sum(x, dim)
 
 
 def _sum_shape(x, dim):
@@ -154,13 +207,11 @@ total.register_autograd(_sum_pull, setup_context=_sum_setup)
 def _softmax(name, formula):
     """The operator, and its gradient, of which `formula` is the definition."""
     forward, backward = getattr(_native, name), getattr(_native, f"{name}_backward")
-    op = _define(
-        name, "(Tensor x, int dim) -> Tensor", lambda x, dim: forward(*_detached(x), dim), lambda x, dim: _like(x)
-    )
+    op = _define(name, "(Tensor x, int dim) -> Tensor", forward, lambda x, dim: _like(x))
     of = _define(
         f"{name}_backward",
         "(Tensor gradient, Tensor y, int dim) -> Tensor",
-        lambda gradient, y, dim: backward(*_detached(y, gradient), dim),
+        lambda gradient, y, dim: backward(y, gradient, dim),
         lambda gradient, y, dim: _like(y),
     )
 
@@ -201,7 +252,6 @@ log_softmax = _softmax("log_softmax", lambda g, y, dim: g - y.exp() * g.sum(dim,
 
 
 def _product(x, y):
-    x, y = _detached(x, y)
     if x.is_cuda:
         return _composed.product(x, y)
     x, y = x.unsqueeze(1), y.unsqueeze(0)

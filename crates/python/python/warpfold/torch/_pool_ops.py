@@ -4,7 +4,7 @@ import torch
 
 from .. import _native
 from . import _composed, _composed_norms
-from ._ops import _define, _detached
+from ._ops import _define
 
 _MAX = "int[] kernel_size, int[] stride, int[] padding, int[] dilation, bool ceil_mode"
 _AVERAGE = (
@@ -47,11 +47,11 @@ def _batched(op, count=1):
 
 
 def _max(x, kernel_size, stride, padding, dilation, ceil_mode):
-    return _native.max_pool(x.detach(), kernel_size, stride, padding, dilation, ceil_mode, True)
+    return _native.max_pool(x, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
 def _max_values(x, kernel_size, stride, padding, dilation, ceil_mode):
-    return _native.max_pool(x.detach(), kernel_size, stride, padding, dilation, ceil_mode, False)[0]
+    return _native.max_pool(x, kernel_size, stride, padding, dilation, ceil_mode, False)[0]
 
 
 def _max_shape(x, *options):
@@ -59,7 +59,7 @@ def _max_shape(x, *options):
 
 
 def _max_backward(gradient, indices, size, *options):
-    return _native.max_pool_backward(*_detached(gradient, indices), size, *options)
+    return _native.max_pool_backward(gradient, indices, size, *options)
 
 
 def _unpooled(gradient, size):
@@ -113,11 +113,11 @@ _batched(max_pool_backward, 2)
 
 
 def _average(x, *options):
-    return _native.avg_pool(x.detach(), None, *options)
+    return _native.avg_pool(x, None, *options)
 
 
 def _average_backward(gradient, size, *options):
-    return _native.avg_pool(gradient.detach(), size, *options)
+    return _native.avg_pool(gradient, size, *options)
 
 
 def _average_shape(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
@@ -161,7 +161,7 @@ _batched(avg_pool_backward)
 
 def _topk(x, k, dim, largest):
     of = _composed_norms.topk if x.is_cuda else _native.top_k
-    return of(x.detach(), k, dim, largest)
+    return of(x, k, dim, largest)
 
 
 def _topk_shape(x, k, dim, largest):
@@ -199,7 +199,6 @@ def _topk_batched(call, info, axes, x, k, dim, largest):
 
 
 def _sample(logits, noise, dim, temperature):
-    logits, noise = logits.detach(), noise.detach()
     if logits.is_cuda:
         return _composed.sample(logits, noise, dim, temperature)
     return _native.sample(logits, noise, temperature, dim)

@@ -5,11 +5,10 @@ import torch
 from .. import _native
 from . import _composed
 from ._functions import _checked
-from ._ops import _define, _detached, _like
+from ._ops import _define, _like
 
 
 def _index_add(x, dim, index, source, alpha):
-    x, index, source = _detached(x, index, source)
     if x.is_cuda:
         return _composed.index_add(x, dim, index, source, alpha)
     return _native.index_add(x, dim, index, source, alpha=alpha)
@@ -39,7 +38,6 @@ _index_add_op.register_autograd(_pull_index, setup_context=_setup_index)
 
 
 def _scatter_add(x, dim, index, source):
-    x, index, source = _detached(x, index, source)
     if x.is_cuda:
         return _composed.scatter_add(x, dim, index, source)
     return _native.scatter_add(x, dim, index, source)
@@ -70,13 +68,11 @@ _scatter_add_op.register_autograd(_pull_scatter, setup_context=_setup_scatter)
 
 
 def _embedding(table, indices):
-    table, indices = _detached(table, indices)
     # A copy, also of a single row.
     return table.index_select(0, indices.reshape(-1)).reshape(*indices.shape, *table.shape[1:])
 
 
 def _embedding_backward(gradient, indices, count, padding, by_frequency):
-    gradient, indices = _detached(gradient, indices)
     if gradient.is_cuda:
         return _composed.embedding_backward(gradient, indices, count, padding, by_frequency)
     padding = None if padding < 0 else padding
