@@ -87,50 +87,6 @@ fn tiles_have_the_bits_of_the_cpu_and_no_fault() {
 }
 
 #[test]
-fn nodes_that_are_reduced_again_have_the_bits_of_the_cpu_and_no_fault() {
-    const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
-    const OPS: [Op; 4] = [Op::Sum, Op::Norm, Op::Mean, Op::Prod];
-    const LENS: [usize; 8] = [2, 3, 5, 16, 17, 40, 64, 101];
-    let (on, mut seed) = (Emulated::new(), 8);
-    let count = cases(100);
-    let case = |i: usize, seed: &mut u64| {
-        let dtype = FLOATS[pick(FLOATS.len(), seed)];
-        let axis = |len, seed: &mut u64| {
-            let gap = if pick(6, seed) == 0 { 1 + pick(3, seed) } else { 0 };
-            Axis { len, gap, reversed: false, broadcast: false, reduced: true }
-        };
-        // The innermost axis is a multiple of whole subtrees, and lies outside; another is the innermost in memory.
-        let each = (32 / dtype.size()) << pick(3, seed);
-        let run = each * (3 + 2 * pick(2, seed));
-        let side = 40 + pick(120, seed);
-        let mut axes = vec![axis(run, seed)];
-        if pick(2, seed) == 0 {
-            axes.push(axis(LENS[pick(LENS.len(), seed)].min(1 + 100_000 / (run * side)), seed));
-        }
-        let rest = axes.iter().map(|axis| axis.len).product::<usize>() * side;
-        axes.push(axis((100_000 / rest).max(2), seed));
-        axes.push(Axis { gap: 0, ..axis(side, seed) });
-        if pick(3, seed) == 0 {
-            let place = pick(axes.len(), seed);
-            axes.insert(place, Axis { len: 2 + pick(3, seed), gap: 0, reduced: false, ..axis(1, seed) });
-        }
-        let options = Choices {
-            specials: pick(3, seed) == 0,
-            skip_nan: pick(3, seed) == 0,
-            initial: pick(3, seed) == 0,
-            ord: pick(2, seed) as u8,
-            dtype: (pick(5, seed) == 0).then_some(DType::F32),
-            ..Choices::default()
-        };
-        let op = OPS[i % OPS.len()];
-        Case { op, dtype, axes, turn: BACKWARDS, offset: pick(4, seed), options, seed: pick(1 << 30, seed) as u64 }
-    };
-    let ran = check_all(&on, (0..count).map(|i| case(i, &mut seed)));
-    let nodes = ["shallow", "columns"].map(|class| ran.get(class).copied().unwrap_or(0)).iter().sum::<u32>();
-    assert!(nodes as usize > count / 8, "{ran:?}");
-}
-
-#[test]
 fn short_runs_that_are_copied_several_elements_at_once_have_the_bits_of_the_cpu_and_no_fault() {
     let (on, mut seed) = (Emulated::new(), 3);
     let axis = |len, reduced| Axis { len, gap: 0, reversed: false, broadcast: false, reduced };

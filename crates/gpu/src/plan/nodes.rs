@@ -8,52 +8,51 @@ use std::cmp::Reverse;
 use warpfold_array::problem::{Dim, Problem, merge};
 use warpfold_array::request::Spec;
 use warpfold_core::DType;
-use warpfold_kernels::reduce::recipe::{Recipe, code, flag};
+use warpfold_kernels::reduce::call::CallAt;
 use warpfold_kernels::reduce::table::KEPT;
 use warpfold_kernels::reduce::workspace::COUNTERS;
 
-use super::choose::Fold;
-use super::launch::{From, Moved, To};
+use super::choose::{Fold, Nodes};
+use super::launch::{From, Launch, Moved, To};
 use super::limits::Limits;
 use super::policy::{APART, NODE_BYTES, PART_BYTES, SECTOR, SUBTREE_BYTES};
-use super::reduce::GpuPlan;
 use super::subtrees::each;
 use super::transpose::{ALIGNED, Asked, Copied};
 
-/// Which of the two reductions this is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Nodes {
-    /// Neither: elements become results.
-    None,
-    /// Elements become nodes, of this dtype.
-    Left(DType),
-    /// Nodes, each of so many elements, become results.
-    Taken(u64),
+/// Both reductions: the launch of the first, and what the second is asked.
+pub(super) struct Twofold {
+    launch: Launch<CallAt>,
+    /// Words of the first one's parts.
+    words: usize,
+    /// Bytes of all nodes.
+    room: usize,
+    spec: Spec,
+    fold: Fold,
+    nodes: Nodes,
+    /// Of nodes.
+    pub(super) problem: Problem,
+    /// Nodes begin with a line.
+    pub(super) limits: Limits,
 }
 
-impl Nodes {
-    /// What the fold is told.
-    pub(super) fn recipe(self, recipe: Recipe) -> Recipe {
-        let mut flags = recipe.flags;
-        match self {
-            Self::None => recipe,
-            Self::Left(dtype) => {
-                flags &= !(flag::MEAN | flag::ROOT | flag::INITIAL);
-                Recipe { flags, output: code(dtype), through: code(dtype), ..recipe }
-            }
-            Self::Taken(each) => {
-                // NaNs are left out already. Sums of squares are added as their own magnitudes: roots are of norms.
-                if flags & flag::SQUARE != 0 {
-                    flags = flags & !flag::SQUARE | flag::MAGNITUDE;
-                }
-                Recipe { flags: flags & !flag::SKIP_NAN, count: recipe.count * each, ..recipe }
-            }
-        }
+impl Twofold {
+    /// What the second is asked.
+    pub(super) fn again(&self) -> Asked<'_> {
+        Asked { spec: &self.spec, fold: &self.fold, described: false, nodes: self.nodes }
+    }
+
+    /// With the plan of the second.
+    pub(super) fn plan(self, second: Copied) -> Copied {
+        let staged = second.workspace.max(COUNTERS + 4 * self.words).next_multiple_of(ALIGNED);
+        let first = self.launch.moved(Moved { from: From::Input(0), to: To::Workspace(staged) });
+        let again = second.launches.into_iter().map(|launch| launch.with_elements_at(staged));
+        let launches = [first].into_iter().chain(again).collect();
+        Copied { launches, workspace: staged + self.room, bytes: 2 * self.room as u64 + second.bytes }
     }
 }
 
-/// Plans both. None, if nodes are no numbers, or would lie in the order of the tree as well, or be too many.
-pub(super) fn nodes(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Copied> {
+/// Plans the first. None, if nodes are no numbers, or would lie in the order of the tree as well, or be too many.
+pub(super) fn nodes(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Twofold> {
     let Problem { kept, reduced, count, size, .. } = problem;
     let (name, input) = asked.fold.name.split_once('_')?;
     let (run, others) = reduced.split_last()?;
@@ -110,14 +109,8 @@ pub(super) fn nodes(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Op
 
     let spec = Spec { input: node, dtype: Some(asked.spec.result()), ..*asked.spec };
     let fold = Fold::of(format!("{name}_{node}"), false)?;
-    let second = Asked { spec: &spec, fold: &fold, described: false, nodes: Nodes::Taken(each as u64) };
-    // Nodes begin with a line.
-    let lined = Limits { aligned: true, ..*limits };
-    let second = GpuPlan::asked(&second, &again, &lined, 0)?;
-    let staged = second.workspace.max(COUNTERS + 4 * planner.words).next_multiple_of(ALIGNED);
-    let launch = launch.moved(Moved { from: From::Input(0), to: To::Workspace(staged) });
-    let again = second.launches.into_iter().map(|launch| launch.with_elements_at(staged));
+    let nodes = Nodes::Taken(each as u64);
+    let limits = Limits { aligned: true, ..*limits };
     let room = to as usize * node.size();
-    let bytes = 2 * room as u64 + second.bytes;
-    Some(Copied { launches: [launch].into_iter().chain(again).collect(), workspace: staged + room, bytes })
+    Some(Twofold { launch, words: planner.words, room, spec, fold, nodes, problem: again, limits })
 }

@@ -7,13 +7,13 @@ use warpfold_kernels::reduce::call::CallAt;
 use warpfold_kernels::reduce::workspace::COUNTERS;
 
 use super::Launch;
-use super::choose::{self, any, fast};
+use super::choose::{self, Nodes, any, fast};
 use super::chunk::{Chunk, chunks};
 use super::crossed::{crossed, is_last};
 use super::described::described_bytes;
 use super::limits::Limits;
 use super::near::is_between;
-use super::nodes::{Nodes, nodes};
+use super::nodes::nodes;
 use super::parts::stepped;
 use super::planner::Planner;
 use super::policy::LAUNCH;
@@ -108,7 +108,7 @@ impl GpuPlan {
         let mut plan = if any_order { truths(spec, problem, limits) } else { None };
         plan = plan.or_else(|| if any_order { twice(spec, problem, limits) } else { None });
         if plan.is_none() && is_scattered {
-            plan = nodes(asked, problem, limits).or_else(|| subtrees(asked, problem, limits));
+            plan = Self::of_nodes(asked, problem, limits).or_else(|| subtrees(asked, problem, limits));
         }
         if plan.is_none() && is_between(fold, problem) && !is_small(problem, limits) {
             plan = tiled(asked, problem, limits);
@@ -121,11 +121,31 @@ impl GpuPlan {
         if plan.is_none() && is_scattered {
             plan = tiled(asked, problem, limits).or_else(|| transposed(asked, problem, limits));
         }
+        Self::planned(asked, plan, reordered, problem, limits, bytes)
+    }
+
+    /// The same by nodes that are reduced again.
+    fn of_nodes(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Copied> {
+        let both = nodes(asked, problem, limits)?;
+        let Self { launches, workspace, bytes } = Self::asked(&both.again(), &both.problem, &both.limits, 0)?;
+        Some(both.plan(Copied { launches, workspace, bytes }))
+    }
+
+    /// By several launches, if those are planned, or with results in another order, or by one.
+    fn planned(
+        asked: &Asked<'_>,
+        plan: Option<Copied>,
+        reordered: Option<Reordered>,
+        problem: &Problem,
+        limits: &Limits,
+        bytes: u64,
+    ) -> Option<Self> {
         if let Some(Copied { launches, workspace, bytes: more }) = plan {
             return Some(Self { launches, workspace, bytes: bytes + more });
         }
         if let Some(far) = reordered {
-            let own = Self::asked(asked, &far.own, limits, bytes)?;
+            let again = if asked.described { Self::described } else { Self::asked };
+            let own = again(asked, &far.own, limits, bytes)?;
             return Some(own.then(|own| far.plan(asked, own, limits)));
         }
         let mut planner = asked.planner(problem, problem, 0, limits);
@@ -162,17 +182,7 @@ impl GpuPlan {
         if plan.is_none() && is_scattered {
             plan = Some(transposed(asked, problem, limits)?);
         }
-        if let Some(Copied { launches, workspace, bytes: more }) = plan {
-            return Some(Self { launches, workspace, bytes: bytes + more });
-        }
-        if let Some(far) = reordered {
-            let own = Self::described(asked, &far.own, limits, bytes)?;
-            return Some(own.then(|own| far.plan(asked, own, limits)));
-        }
-        let mut planner = asked.planner(problem, problem, 0, limits);
-        planner.aligned = limits.aligned;
-        let launch = planner.fast()?;
-        Some(Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes })
+        Self::planned(asked, plan, reordered, problem, limits, bytes)
     }
 
     /// Seconds that this should take.

@@ -11,13 +11,12 @@ use warpfold_kernels::reduce::call::CallAt;
 use warpfold_kernels::reduce::table::KEPT;
 use warpfold_kernels::reduce::workspace::COUNTERS;
 
-use super::choose::Fold;
+use super::choose::{Fold, Nodes};
 use super::chunk::chunks;
 use super::copy::{Way, copy_lines};
 use super::launch::{From, Launch, Moved, To};
 use super::limits::Limits;
 use super::near::{inside, is_crossed, is_nested, is_stepped};
-use super::nodes::Nodes;
 use super::planner::Planner;
 use super::policy::{BESIDE_BYTES, COPIED_BYTES, NESTED_BYTES, NESTED_COPY, RUN_BYTES, TOGETHER, TRANSPOSED_BYTES};
 

@@ -114,8 +114,8 @@ impl Facts {
         Self { beside: beside::most(self.words as u32), ..self }
     }
 
-    /// Of a tree without those either, nor any for segments, whose nodes have at most so many elements under them. Teams
-    /// have columns of integers alone: those of floats were not measured.
+    /// Of a tree without those either, nor any for segments, whose nodes have at most so many elements under them.
+    /// Teams have columns of integers alone: those of floats were not measured.
     pub(crate) const fn lean(most: u64, of: Self) -> Self {
         let teams = of.teams && most <= EXACT;
         Self {
