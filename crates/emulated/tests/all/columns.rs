@@ -58,6 +58,28 @@ fn case(i: usize, seed: &mut u64) -> Case {
 }
 
 #[test]
+fn variances_of_integers_in_columns_that_teams_have_are_the_cpus_without_a_fault() {
+    const INTEGERS: [DType; 5] = [DType::I8, DType::U8, DType::I16, DType::U16, DType::Bool];
+    let (on, mut seed) = (Emulated::new(), 17);
+    let mut case = |i: usize| {
+        let mut pick = |n: usize| random(&mut seed) as usize % n;
+        let (width, rows) = (10 + pick(75), [1, 9, 64, 130, 517, 1100][pick(6)] + pick(9));
+        let axis = |len, reduced| Axis { len, gap: 0, reversed: false, broadcast: false, reduced };
+        let mut axes = vec![axis(rows, true), axis(width, false)];
+        if pick(4) == 0 {
+            axes.insert(0, axis(2, false));
+        }
+        let (op, offset) = ([Op::Var, Op::Std][pick(2)], pick(4));
+        let options = Choices { specials: pick(2) == 0, ..Choices::default() };
+        Case { op, dtype: INTEGERS[i % 5], axes, turn: 0, offset, options, seed: random(&mut seed) }
+    };
+    let all: Vec<Case> = (0..cases(80)).map(&mut case).collect();
+    let count = all.len();
+    let ran = check_all(&on, all.into_iter());
+    assert!(ran["columns"] as usize > count / 4, "{ran:?}");
+}
+
+#[test]
 fn few_columns_of_many_units_have_the_bits_of_the_cpu_side_by_side() {
     let (on, mut seed, mut wrong, mut abreast) = (Emulated::new(), 9, Vec::new(), 0);
     let all = OPS.iter().flat_map(|op| DType::ALL.iter().map(move |dtype| (*op, *dtype)));

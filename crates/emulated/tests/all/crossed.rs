@@ -125,3 +125,40 @@ fn truths_of_few_integers_have_the_bits_of_the_cpu_and_no_fault() {
     let (count, ran) = checked(200, 94, truths);
     assert!((ran["columns"] + ran["shallow"]) as usize > count / 3, "{ran:?}");
 }
+
+#[test]
+fn nodes_that_are_reduced_again_have_the_bits_of_the_cpu_and_no_fault() {
+    const OPS: [Op; 4] = [Op::Sum, Op::Norm, Op::Mean, Op::Prod];
+    const LENS: [usize; 8] = [2, 3, 5, 16, 17, 40, 64, 101];
+    let (on, mut seed) = (Emulated::new(), 8);
+    let count = cases(100);
+    let case = |i: usize, seed: &mut u64| {
+        let dtype = FLOATS[pick(FLOATS.len(), seed)];
+        let gapped = |len, seed: &mut u64| Axis {
+            gap: if pick(6, seed) == 0 { 1 + pick(3, seed) } else { 0 },
+            ..axis(len, true)
+        };
+        // The innermost axis is a multiple of whole subtrees, and lies outside; another is the innermost in memory.
+        let each = (32 / dtype.size()) << pick(3, seed);
+        let run = each * (3 + 2 * pick(2, seed));
+        let side = 40 + pick(120, seed);
+        let mut axes = vec![gapped(run, seed)];
+        if pick(2, seed) == 0 {
+            axes.push(gapped(LENS[pick(LENS.len(), seed)].min(1 + 100_000 / (run * side)), seed));
+        }
+        let rest = axes.iter().map(|axis| axis.len).product::<usize>() * side;
+        axes.push(gapped((100_000 / rest).max(2), seed));
+        axes.push(axis(side, true));
+        if pick(3, seed) == 0 {
+            let place = pick(axes.len(), seed);
+            axes.insert(place, axis(2 + pick(3, seed), false));
+        }
+        let options =
+            Choices { compensated: false, dtype: (pick(5, seed) == 0).then_some(DType::F32), ..options(seed) };
+        let op = OPS[i % OPS.len()];
+        Case { op, dtype, axes, turn: BACKWARDS, offset: pick(4, seed), options, seed: pick(1 << 30, seed) as u64 }
+    };
+    let ran = check_all(&on, (0..count).map(|i| case(i, &mut seed)));
+    let nodes = ["shallow", "columns"].map(|class| ran.get(class).copied().unwrap_or(0)).iter().sum::<u32>();
+    assert!(nodes as usize > count / 8, "{ran:?}");
+}

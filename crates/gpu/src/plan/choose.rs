@@ -108,6 +108,38 @@ pub fn describe(dtype: DType) -> Option<Fold> {
     Fold::of(format!("describe_{dtype}"), false)
 }
 
+/// Which of two reductions this is, if nodes are reduced again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Nodes {
+    /// Neither: elements become results.
+    None,
+    /// Elements become nodes, of this dtype.
+    Left(DType),
+    /// Nodes, each of so many elements, become results.
+    Taken(u64),
+}
+
+impl Nodes {
+    /// What the fold is told.
+    pub(super) fn recipe(self, recipe: Recipe) -> Recipe {
+        let mut flags = recipe.flags;
+        match self {
+            Self::None => recipe,
+            Self::Left(dtype) => {
+                flags &= !(flag::MEAN | flag::ROOT | flag::INITIAL);
+                Recipe { flags, output: code(dtype), through: code(dtype), ..recipe }
+            }
+            Self::Taken(each) => {
+                // NaNs are left out already. Sums of squares are added as their own magnitudes: roots are of norms.
+                if flags & flag::SQUARE != 0 {
+                    flags = flags & !flag::SQUARE | flag::MAGNITUDE;
+                }
+                Recipe { flags: flags & !flag::SKIP_NAN, count: recipe.count * each, ..recipe }
+            }
+        }
+    }
+}
+
 /// What the kernel is told of the reduction. `count` elements are reduced into each output.
 pub fn recipe(spec: &Spec, count: u64, fast: bool) -> Recipe {
     let unsigned = matches!(spec.input.kind(), Kind::Unsigned | Kind::Bool);

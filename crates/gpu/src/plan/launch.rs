@@ -100,6 +100,15 @@ impl Launch<CallAt> {
         Self { moved: Moved { to, ..self.moved }, ..self }
     }
 
+    /// The same launch, whose elements are so many bytes into the workspace, if they were the reduction's.
+    pub(super) fn with_elements_at(self, bytes: usize) -> Self {
+        let from = match self.moved.from {
+            From::Input(by) => From::Workspace(bytes + by),
+            from @ From::Workspace(_) => from,
+        };
+        Self { moved: Moved { from, ..self.moved }, ..self }
+    }
+
     /// The launch's addresses, from those of the whole reduction.
     #[must_use]
     pub fn place(&self, at: CallAt) -> CallAt {

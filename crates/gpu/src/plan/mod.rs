@@ -16,6 +16,7 @@ pub mod kmeans;
 mod launch;
 mod limits;
 mod near;
+mod nodes;
 mod panels;
 mod parts;
 mod planner;

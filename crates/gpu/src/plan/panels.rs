@@ -4,6 +4,7 @@ use warpfold_array::problem::Dim;
 use warpfold_kernels::blocks;
 use warpfold_kernels::params::Plain;
 use warpfold_kernels::reduce::call::CallAt;
+use warpfold_kernels::reduce::facts::EXACT;
 use warpfold_kernels::reduce::shape::columns::{ALONE, Columns};
 use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::panel::{Apart, Pitch};
@@ -15,7 +16,7 @@ use warpfold_kernels::reduce::table::KEPT;
 use super::Launch;
 use super::near::is_stepped;
 use super::planner::{Planner, map};
-use super::policy::{COLUMN_COSTS, COLUMN_TILES, DEALT_ROWS, SHALLOW, UNIT_BYTES, UNIT_ROWS, WARPS};
+use super::policy::{COLUMN_COSTS, COLUMN_TILES, DEALT_ROWS, EXACT_COSTS, SHALLOW, UNIT_BYTES, UNIT_ROWS, WARPS};
 use super::share::{Lanes, Share, has_teams, team, teams};
 
 impl Planner<'_> {
@@ -141,7 +142,8 @@ impl Planner<'_> {
         let most = COLUMN_TILES.min(self.fold.facts.most / tile);
         let entry = format!("{class}_{}", self.fold.name);
         let resident = blocks(&entry).map(|blocks| self.processors * lanes.blocks(blocks) * warps);
-        let share = Share::of(sets, rows.div_ceil(tile), self.processors, [most; 2], COLUMN_COSTS, warps, resident);
+        let costs = if self.fold.facts.most <= EXACT { EXACT_COSTS } else { COLUMN_COSTS };
+        let share = Share::of(sets, rows.div_ceil(tile), self.processors, [most; 2], costs, warps, resident);
         let is_team = matches!(lanes, Lanes::Team(_));
         if !share.counts(sets, PANEL_GROUP) || (is_team && share.block < warps) {
             return None;

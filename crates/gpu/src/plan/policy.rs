@@ -29,6 +29,9 @@ pub const ROWS_EACH: u64 = 4;
 pub const ROW_COSTS: [f64; 3] = [0.6, 0.06, 6.0];
 /// The same down columns: the first as [`COLUMN_TILES`] was measured.
 pub const COLUMN_COSTS: [f64; 3] = [0.4, 0.0, 8.0];
+/// The same of variances of small integers, whose parts are f64 moments where their nodes are sums: about 600
+/// instructions for a part of four columns, and 200 for a tile. Not measured.
+pub const EXACT_COSTS: [f64; 3] = [3.0, 0.0, 8.0];
 /// What a last wave of few blocks down columns takes, of the time of a full one. On an H200, sum f32 (4096,16384) along
 /// axis 0 took 70 us of 512 blocks, of which 528 run at a time, and (147816,454) 97 us of 580.
 pub const LAST_WAVE: f64 = 0.4;
@@ -118,6 +121,12 @@ pub const TRANSPOSE_SPREAD: u64 = 32;
 pub const COLUMN_ROWS: usize = 512;
 /// Bytes of such a column for each word of its part, at least: parts are written and read. Not measured.
 pub const PART_BYTES: usize = 32;
+/// The same of nodes that are numbers, at most, if neighbours in memory would leave theirs in sectors of their own. Not
+/// measured against other values.
+pub const NODE_BYTES: usize = 512;
+/// Bytes for each multiprocessor, from which on elements so far apart in memory are not read at about the same time.
+/// Not measured.
+pub const APART: usize = 32 << 10;
 /// Bytes side by side from which on such columns are reduced in place. Not measured.
 pub const SUBTREE_BYTES: usize = 64;
 /// Bytes of few columns, of which a warp stages a stretch of 32 rows and more. Not measured against other values.

@@ -7,12 +7,13 @@ use warpfold_kernels::reduce::call::CallAt;
 use warpfold_kernels::reduce::workspace::COUNTERS;
 
 use super::Launch;
-use super::choose::{self, any, fast};
+use super::choose::{self, Nodes, any, fast};
 use super::chunk::{Chunk, chunks};
 use super::crossed::{crossed, is_last};
 use super::described::described_bytes;
 use super::limits::Limits;
 use super::near::is_between;
+use super::nodes::nodes;
 use super::parts::stepped;
 use super::planner::Planner;
 use super::policy::LAUNCH;
@@ -78,51 +79,79 @@ impl GpuPlan {
         if let Some(fold) = fast(spec) {
             let sorted = in_memory_order(problem);
             let problem = if fold.facts.ordered || fold.facts.places { problem } else { &sorted };
-            let asked = Asked { spec, fold: &fold, described: false };
-            if problem.reduced.is_empty() {
-                let planner = Planner::new(spec, fold.clone(), true, problem, limits);
-                if let Some(launch) = single(spec, &planner) {
-                    return Self { launches: vec![launch], workspace: COUNTERS, bytes };
-                }
-            }
-            let reordered = Reordered::of(&asked, problem, limits);
-            if let Some(torn) = reordered.as_ref().filter(|reordered| reordered.is_torn) {
-                return Self::of(spec, &torn.own, limits, bytes).then(|own| torn.plan(&asked, own, limits));
-            }
-            let is_scattered = is_scattered(&asked, problem, limits);
-            let any_order = !fold.facts.ordered && !fold.facts.places;
-            let mut plan = if any_order { truths(spec, problem, limits) } else { None };
-            plan = plan.or_else(|| if any_order { twice(spec, problem, limits) } else { None });
-            if plan.is_none() && is_scattered {
-                plan = subtrees(&asked, problem, limits);
-            }
-            if plan.is_none() && is_between(&fold, problem) && !is_small(problem, limits) {
-                plan = tiled(&asked, problem, limits);
-            }
-            plan = plan.or_else(|| stepped(&asked, problem, limits));
-            if plan.is_none() && is_scattered && is_last(&fold, problem.size) {
-                plan = tiled(&asked, problem, limits);
-            }
-            plan = plan.or_else(|| crossed(&asked, problem, limits));
-            if plan.is_none() && is_scattered {
-                plan = tiled(&asked, problem, limits).or_else(|| transposed(&asked, problem, limits));
-            }
-            if let Some(Copied { launches, workspace, bytes: more }) = plan {
-                return Self { launches, workspace, bytes: bytes + more };
-            }
-            if let Some(far) = reordered {
-                return Self::of(spec, &far.own, limits, bytes).then(|own| far.plan(&asked, own, limits));
-            }
-            let mut planner = Planner::new(spec, fold, true, problem, limits);
-            planner.aligned = limits.aligned;
-            if let Some(launch) = planner.fast() {
-                return Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes };
+            let asked = Asked { spec, fold: &fold, described: false, nodes: Nodes::None };
+            if let Some(plan) = Self::asked(&asked, problem, limits, bytes) {
+                return plan;
             }
         }
         let Some(fold) = any(spec) else { return Self { launches: Vec::new(), workspace: 0, bytes } };
         let mut planner = Planner::new(spec, fold, false, problem, limits);
         let launches = vec![planner.any()];
         Self { launches, workspace: COUNTERS + 4 * planner.words, bytes }
+    }
+
+    /// By the kernels of a fold; none, if none of them reads such elements.
+    pub(super) fn asked(asked: &Asked<'_>, problem: &Problem, limits: &Limits, bytes: u64) -> Option<Self> {
+        let Asked { spec, fold, .. } = *asked;
+        if problem.reduced.is_empty()
+            && let Some(launch) = single(spec, &asked.planner(problem, problem, 0, limits))
+        {
+            return Some(Self { launches: vec![launch], workspace: COUNTERS, bytes });
+        }
+        let reordered = Reordered::of(asked, problem, limits);
+        if let Some(torn) = reordered.as_ref().filter(|reordered| reordered.is_torn) {
+            let own = Self::asked(asked, &torn.own, limits, bytes)?;
+            return Some(own.then(|own| torn.plan(asked, own, limits)));
+        }
+        let is_scattered = is_scattered(asked, problem, limits);
+        let any_order = !fold.facts.ordered && !fold.facts.places;
+        let mut plan = if any_order { truths(spec, problem, limits) } else { None };
+        plan = plan.or_else(|| if any_order { twice(spec, problem, limits) } else { None });
+        if plan.is_none() && is_scattered {
+            plan = Self::of_nodes(asked, problem, limits).or_else(|| subtrees(asked, problem, limits));
+        }
+        if plan.is_none() && is_between(fold, problem) && !is_small(problem, limits) {
+            plan = tiled(asked, problem, limits);
+        }
+        plan = plan.or_else(|| stepped(asked, problem, limits));
+        if plan.is_none() && is_scattered && is_last(fold, problem.size) {
+            plan = tiled(asked, problem, limits);
+        }
+        plan = plan.or_else(|| crossed(asked, problem, limits));
+        if plan.is_none() && is_scattered {
+            plan = tiled(asked, problem, limits).or_else(|| transposed(asked, problem, limits));
+        }
+        Self::planned(asked, plan, reordered, problem, limits, bytes)
+    }
+
+    /// The same by nodes that are reduced again.
+    fn of_nodes(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Copied> {
+        let both = nodes(asked, problem, limits)?;
+        let Self { launches, workspace, bytes } = Self::asked(&both.again(), &both.problem, &both.limits, 0)?;
+        Some(both.plan(Copied { launches, workspace, bytes }))
+    }
+
+    /// By several launches, if those are planned, or with results in another order, or by one.
+    fn planned(
+        asked: &Asked<'_>,
+        plan: Option<Copied>,
+        reordered: Option<Reordered>,
+        problem: &Problem,
+        limits: &Limits,
+        bytes: u64,
+    ) -> Option<Self> {
+        if let Some(Copied { launches, workspace, bytes: more }) = plan {
+            return Some(Self { launches, workspace, bytes: bytes + more });
+        }
+        if let Some(far) = reordered {
+            let again = if asked.described { Self::described } else { Self::asked };
+            let own = again(asked, &far.own, limits, bytes)?;
+            return Some(own.then(|own| far.plan(asked, own, limits)));
+        }
+        let mut planner = asked.planner(problem, problem, 0, limits);
+        planner.aligned = limits.aligned;
+        let launch = planner.fast()?;
+        Some(Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes })
     }
 
     /// Everything that `describe` says, in one launch: an array of outputs for each statistic, as
@@ -136,7 +165,7 @@ impl GpuPlan {
         if count * size / 16 >= u32::MAX as usize {
             return None;
         }
-        let asked = Asked { spec: &spec, fold: &fold, described: true };
+        let asked = Asked { spec: &spec, fold: &fold, described: true, nodes: Nodes::None };
         let plan = Self::described(&asked, problem, limits, bytes)?;
         (plan.launches.iter().all(|launch| launch.grid <= MOST_BLOCKS)).then_some(plan)
     }
@@ -153,17 +182,7 @@ impl GpuPlan {
         if plan.is_none() && is_scattered {
             plan = Some(transposed(asked, problem, limits)?);
         }
-        if let Some(Copied { launches, workspace, bytes: more }) = plan {
-            return Some(Self { launches, workspace, bytes: bytes + more });
-        }
-        if let Some(far) = reordered {
-            let own = Self::described(asked, &far.own, limits, bytes)?;
-            return Some(own.then(|own| far.plan(asked, own, limits)));
-        }
-        let mut planner = asked.planner(problem, problem, 0, limits);
-        planner.aligned = limits.aligned;
-        let launch = planner.fast()?;
-        Some(Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes })
+        Self::planned(asked, plan, reordered, problem, limits, bytes)
     }
 
     /// Seconds that this should take.

@@ -16,7 +16,7 @@ use super::transpose::{Asked, Copied};
 
 /// Elements of a column, of an axis of so many: a divisor, at most [`COLUMN_ROWS`], and a power of two if parts must be
 /// whole subtrees.
-fn each(len: usize, ordered: bool) -> usize {
+pub(super) fn each(len: usize, ordered: bool) -> usize {
     if ordered {
         return COLUMN_ROWS.min(1 << len.trailing_zeros());
     }

@@ -45,6 +45,38 @@ fn stretches_that_cross_others_are_staged_if_they_are_subtrees_and_else_read_by_
 }
 
 #[test]
+fn nodes_of_sums_lie_in_the_order_of_memory_if_they_would_be_far_apart_in_the_sequence() {
+    let all = [0, 1, 2];
+    assert_eq!(ways(Op::Sum, DType::F32, &[51, 32_896, 40], &[2, 1, 0], &all), "shallow tiled rows");
+    assert_eq!(ways(Op::Norm, DType::F64, &[300, 2796, 40], &[2, 1, 0], &all), "shallow tiled rows");
+    assert_eq!(ways(Op::Mean, DType::BF16, &[1_398_101, 96], &[1, 0], &[0, 1]), "columns tiled rows");
+    // Few nodes, nodes that are neighbours, and nodes that are no numbers.
+    assert_eq!(ways(Op::Sum, DType::F32, &[8192, 8192], &[1, 0], &[0, 1]), "columns rows");
+    assert_eq!(ways(Op::Sum, DType::F32, &[1000, 1677, 40], &[0, 2, 1], &all), "columns rows");
+    assert_eq!(ways(Op::Var, DType::F32, &[51, 16_448, 64], &[2, 1, 0], &all), "columns rows");
+}
+
+#[test]
+fn means_and_variances_that_skip_nan_have_tiles() {
+    for op in [Op::Mean, Op::Std] {
+        let of = |dtype, shape: &[usize]| {
+            let spec = Spec { skip_nan: true, ..Spec::without_options(op, dtype) };
+            classes(&GpuPlan::new(&spec, &problem(dtype, shape, &[1, 0], &[0, 1], 1), &H200))
+        };
+        assert_eq!(of(DType::F32, &[3_050_402, 22]), "tiled rows");
+        assert_eq!(of(DType::BF16, &[3866, 34_717]), "tiled rows");
+        assert!(of(DType::F64, &[3866, 8675]).starts_with("transpose"));
+    }
+}
+
+#[test]
+fn variances_of_integers_have_teams_and_copies_of_short_runs() {
+    assert_eq!(ways(Op::Var, DType::U8, &[4_549_753, 59], &[0, 1], &[0]), "columns");
+    assert!(ways(Op::Var, DType::I8, &[2, 8_388_608, 16], &[0, 1, 2], &[0, 2]).starts_with("transpose staged"));
+    assert_eq!(ways(Op::Var, DType::BF16, &[2, 8_388_608, 8], &[0, 1, 2], &[0, 2]), "staged");
+}
+
+#[test]
 fn few_elements_whose_axes_are_woven_are_staged_as_they_lie() {
     assert_eq!(ways(Op::Norm, DType::F64, &[1_398_101, 6, 2, 2], &[1, 0, 3, 2], &[2, 3]), "staged transpose");
     assert_eq!(ways(Op::Sum, DType::BF16, &[1_000_000, 5, 7], &[0, 2, 1], &[1, 2]), "staged");

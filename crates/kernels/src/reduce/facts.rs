@@ -5,6 +5,9 @@ use crate::reduce::fold::{Packed, Parts, Tree};
 use crate::reduce::shape::{beside, panel};
 use crate::source::Bits;
 
+/// Elements under a node, at most, whose sums are exact: what meets in pairs is then other than nodes, and large.
+pub const EXACT: u64 = 4096;
+
 /// What a planner has to know of a fold, said by the fold's types and its line of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
@@ -109,6 +112,24 @@ impl Facts {
     /// With the kernel for few outputs side by side.
     pub(crate) const fn beside(self) -> Self {
         Self { beside: beside::most(self.words as u32), ..self }
+    }
+
+    /// Of a tree without those either, nor any for segments, whose nodes have at most so many elements under them.
+    /// Teams have columns of integers alone: those of floats were not measured.
+    pub(crate) const fn lean(most: u64, of: Self) -> Self {
+        let teams = of.teams && most <= EXACT;
+        Self {
+            shallow: false,
+            slim: false,
+            segments: false,
+            packed: false,
+            narrow: false,
+            turns: false,
+            twins: false,
+            most,
+            teams,
+            ..of
+        }
     }
 
     /// Of a tree without kernels for few columns or few rows.

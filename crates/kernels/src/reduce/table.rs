@@ -227,9 +227,8 @@ macro_rules! facts {
     };
     ((($find:ident)) lean $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {
-            let facts = Facts::in_order::<$fold>($wide);
-            let most = <$fold as Tree>::MOST as u64;
-            Facts { shallow: false, slim: false, segments: false, most, ..facts }
+            let facts = Facts::tree::<$fold, $wide>();
+            Facts::lean(<$fold as Tree>::MOST as u64, facts)
         });
     };
     ((($find:ident)) heap $name:ident, $fold:ty, $wide:literal) => {
@@ -249,15 +248,12 @@ macro_rules! facts {
             Facts { teams: true, ..Facts::in_order::<fold::Described<$source>>($wide) }
         });
     };
-    ((($find:ident)) copy $name:ident, $of:ty) => {};
-    ((($find:ident)) single $name:ident, $of:ty) => {};
-    ((($find:ident)) tiled $name:ident, $of:ty) => {};
-    ((($find:ident)) tiled_sums $name:ident, $of:ty) => {};
     ((($find:ident)) any $name:ident, $recipe:ty) => {
         facts!(@return $find concat!("any_", stringify!($name)), {
             Facts { staged: false, shallow: false, ..Facts::in_order::<Any<$recipe>>(1) }
         });
     };
+    ((($find:ident)) $other:ident $name:ident, $of:ty) => {};
 }
 
 /// Calls the macro `$line` with `$with` and each line.
@@ -335,6 +331,8 @@ macro_rules! table {
             tiled var_f64: fold::Deviations<source::F64>;
             tiled logsumexp_f32: fold::LogSumExps<source::F32, Plain>;
             tiled logsumexp_f64: fold::LogSumExps<source::F64, Plain>;
+            tiled livemean_f32: fold::LiveMeans<source::F32>;
+            tiled livevar_f32: fold::LiveDeviations<source::F32>;
             copy transpose_b1: u8;
             copy transpose_b2: u16;
             copy transpose_b4: u32;
