@@ -1,7 +1,8 @@
 //! Plans of sums and products in two reductions. A node of theirs is a number, so nodes are an array like any other:
 //! columns of whole subtrees are reduced first, and leave their nodes side by side, in the order of memory; what
 //! reduces these is planned anew. Where neighbours in memory are far apart in the sequence, parts in the order of the
-//! tree would take a sector of memory each: sum f32 (51,32896,40) in Fortran order took an H200 404 us so.
+//! tree would take a sector of memory each: sum f32 (51,32896,40) in Fortran order took an H200 408 us so, and 117 as
+//! here.
 
 use std::cmp::Reverse;
 
