@@ -135,10 +135,9 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
         // Elements of rows about which all is known are computed a few at a time: what is kept of them stays in L1.
         let converts = self.inputs.iter().any(|input| input.lines.size() < size_of::<F>());
         let width = match self.op.rounds() {
-            _ if across => chunk,
-            0 if converts => BATCH,
-            0 => BLOCK,
-            _ if cuts == 1 => chunk,
+            0 if converts && !across => BATCH,
+            0 if !across => BLOCK,
+            _ if cuts == 1 || across => chunk,
             _ => BLOCK,
         };
         let mut stats = Vec::new();
