@@ -19,7 +19,7 @@ use super::policy::{LEAST_CROSSED, LEAST_DEPTH, MOST_OF_TILES, PANEL};
 /// bf16 38 %, 32 %; few columns, of which a tile has more: norm of bf16 (82, 58457, 14) 37 %, 25 %; nodes of two
 /// numbers: var of f16 (22295, 3010) 29 %, 19 %, of f32 (82241, 409) 52 %, 35 %. If it is short, elements are gathered
 /// one by one: std of bf16 (3, 2197, 10181) in Fortran order 2 %, 14 %; sum of f32 (2, 232, 72315) over axes 0 and 2,
-/// 7 %, 55 %.
+/// 7 %, 55 %. There is no record.
 pub fn crossing(problem: &Problem, number: bool) -> Option<usize> {
     let Problem { kept, reduced, size, count, outputs, .. } = problem;
     let is_plain = |dim: &Dim| dim.mask == 0 && dim.x.unsigned_abs().is_multiple_of(*size);

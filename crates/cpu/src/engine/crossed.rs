@@ -18,7 +18,6 @@ use crate::loops::{Item, Node, Value};
 use crate::moves::{TILE, copy, copy_run};
 use crate::output::Output;
 use crate::policy::{DENSE_ROW, LEAST_LANES, PANEL, TILE_ITEMS, TILE_PARTS, TILE_UNITS};
-
 use crate::simd::prefetch;
 use crate::staggered::Staggered;
 use crate::transpose::{Rows, take_apart};
