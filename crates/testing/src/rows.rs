@@ -176,7 +176,7 @@ impl Factors {
     fn of_device<'a>(&self, there: &'a [Option<There<'_>>; 2]) -> rows::Norm<'a> {
         let [weight, bias] = [&there[0], &there[1]].map(|array| array.as_ref().map(There::view));
         let &Self { weight_offset, epsilon, .. } = self;
-        rows::Norm { weight, bias, weight_offset, epsilon }
+        rows::Norm { weight, bias, weight_offset, epsilon, noted: None }
     }
 
     fn brief(&self) -> String {
@@ -197,6 +197,23 @@ pub fn norm(r: &mut Random, dtype: DType, size: Size, stream: &Stream) -> Option
     differs(got, &want, stream).map(|why| format!("{shape:?} {axes:?} {:?} {}: {why}", x.strides, of.brief()))
 }
 
+/// What a norm has noted of its rows.
+fn noted(
+    layer: bool,
+    x: cuda::ArrayView<'_>,
+    axes: &[isize],
+    options: &rows::Norm<'_>,
+    stream: &Stream,
+) -> Result<cuda::Array, Error> {
+    let op = if layer { rows::RowMap::layer_norm } else { rows::RowMap::rms_norm };
+    let map = op(&stream.device(), &x, axes, options)?;
+    let mut noted = cuda::Array::new(&stream.device(), map.dtype_of_losses(), &map.shape_of_noted())?;
+    let &rows::Norm { weight, bias, .. } = options;
+    let arrays = rows::RowArrays { weight, bias, ..rows::RowArrays::default() };
+    map.run_noted(stream, x, &arrays, [&mut map.output()?, &mut noted])?;
+    Ok(noted)
+}
+
 pub fn norm_gradient(r: &mut Random, dtype: DType, size: Size, stream: &Stream) -> Option<String> {
     let (shape, axes) = problem(r, dtype, size);
     let other = if r.chance(85) { dtype } else { FLOATS[r.below(4)] };
@@ -206,7 +223,11 @@ pub fn norm_gradient(r: &mut Random, dtype: DType, size: Size, stream: &Stream) 
     let want = op(x.view(), g.view(), &axes, &of.of_host()).expect("a result");
     let (of_x, of_g, factors) = (There::new(stream, &x), There::new(stream, &g), of.there(stream));
     let op = if of.layer { rows::layer_norm_backward } else { rows::rms_norm_backward };
-    let got = op(of_x.view(), of_g.view(), &axes, &of.of_device(&factors), stream);
+    let options = of.of_device(&factors);
+    let noted =
+        r.chance(50).then(|| noted(of.layer, of_x.view(), &axes, &options, stream).expect("room, and a result"));
+    let options = rows::Norm { noted: noted.as_ref().map(cuda::Array::view), ..options };
+    let got = op(of_x.view(), of_g.view(), &axes, &options, stream);
     let why = match got {
         Err(why) => Some(why.to_string()),
         Ok(got) => {
@@ -220,7 +241,8 @@ pub fn norm_gradient(r: &mut Random, dtype: DType, size: Size, stream: &Stream) 
                 .or_else(|| of_array("biases", got.bias, &want.bias))
         }
     };
-    why.map(|why| format!("{shape:?} {axes:?} {:?} {other} {:?} {}: {why}", x.strides, g.strides, of.brief()))
+    let of = of.brief() + if noted.is_some() { " noted" } else { "" };
+    why.map(|why| format!("{shape:?} {axes:?} {:?} {other} {:?} {of}: {why}", x.strides, g.strides))
 }
 
 pub fn cross_entropy(r: &mut Random, dtype: DType, size: Size, stream: &Stream) -> Option<String> {

@@ -10,21 +10,18 @@ use warpfold_kernels::reduce::shape::piece::{Kept, Outputs};
 use warpfold_kernels::rowwise::arrange::{Arrange, ArrangeAt};
 use warpfold_kernels::rowwise::dense::room_bytes;
 use warpfold_kernels::rowwise::{
-    MAP, MEET, NARROW, NONE, PARTS, QUARTERS, REDUCE, Rowwise, RowwiseAt, THREADS, TURNS, WARPS, WHOLE, WIDE, chunk,
-    steps,
+    MAP, MEET, NARROW, NONE, PARTS, QUARTERS, REDUCE, Rowwise, RowwiseAt, SHORT, THREADS, TURNS, WARPS, WHOLE, WIDE,
+    chunk, steps,
 };
 
 use super::Launch;
 use super::limits::Limits;
-use super::policy::COPIED_BYTES;
 use super::together::Together;
 
 /// Lanes to a short row, at least: as many as a lane has steps.
 const LANES: usize = 8;
 /// Turns in which a block reads a row, at most: as many as have parts for each of its threads.
 const MOST_TURNS: u64 = PARTS / WARPS as u64;
-/// Rows for each multiprocessor from which on a block has a row to itself. Not measured.
-const FULL: u64 = 2;
 /// Blocks of a copy for each multiprocessor. Not measured.
 const SPREAD: u64 = 16;
 /// Bytes of a line.
@@ -119,7 +116,7 @@ impl Factor {
 pub struct RowOperation {
     /// Its name in the names of kernels.
     pub name: &'static str,
-    /// The operation that notes the norms of rows for this one, if rows are longer than a block holds.
+    /// The operation that notes the norms of rows for this one, if no earlier run has.
     pub noted_by: Option<&'static str>,
     /// The dtype of the elements.
     pub dtype: DType,
@@ -139,7 +136,7 @@ pub struct RowOperation {
     pub ignore: i64,
     /// Whether each row's loss has a gradient of its own.
     pub scaled: bool,
-    /// Whether an earlier run has noted what follows from rows.
+    /// Whether an earlier run has noted what follows from rows, or their norms.
     pub noted: bool,
 }
 
@@ -179,7 +176,6 @@ impl RowOperation {
         Rowwise {
             at: RowwiseAt::default(),
             rows: rows.rows as u64,
-            skip: 0,
             len: rows.len as u64,
             end: rows.ends[0] as u64,
             inner: Divisor::new(rows.inner as u64),
@@ -193,7 +189,7 @@ impl RowOperation {
             mask_near: rows.mask[2] as i64,
             masked: self.masked as u64,
             ignore: self.ignore,
-            noted: self.noted as u64,
+            noted: self.is_known() as u64,
             scale_step: self.scaled as u64,
             scale: self.scale,
             epsilon: self.epsilon,
@@ -220,19 +216,31 @@ impl RowOperation {
     /// Plans the operation on rows that have elements; none if there are too many.
     #[must_use]
     pub fn plan(&self, rows: &RowLayout, limits: &Limits) -> Option<RowPlan> {
+        let plan = self.of_rows(rows, limits, true)?;
+        let Some(name) = self.noted_by.filter(|_| !self.noted) else { return Some(plan) };
+        let before = RowOperation { name, noted_by: None, ..*self }.of_rows(rows, limits, false)?;
+        Some(RowPlan { before: before.launches, parts: plan.parts.max(before.parts), ..plan })
+    }
+
+    /// Whether all that follows from rows has been noted.
+    fn is_known(&self) -> bool {
+        self.noted && self.noted_by.is_none()
+    }
+
+    /// The launches from which results are wanted, or notes alone.
+    fn of_rows(&self, rows: &RowLayout, limits: &Limits, is_mapped: bool) -> Option<RowPlan> {
         let (size, call) = (self.dtype.size(), self.call(rows));
         let packs = (rows.len * size).div_ceil(LINE).next_power_of_two();
-        let all = 32 * steps(size);
-        if packs < all {
+        if packs < 32 * steps(size) {
             let lanes = packs.clamp(LANES, 32);
             let deep = packs.div_ceil(lanes);
             let whole = rows.len * size == LINE * lanes * deep;
             let (lanes, deep) = (lanes.ilog2(), deep.ilog2());
-            let per_block = WARPS as usize * (all >> (lanes + deep));
+            let per_block = WARPS as usize * ((32 * SHORT) >> (lanes + deep));
             let whole = (whole && rows.rows.is_multiple_of(per_block)) as u64;
             let call = Rowwise { lanes, deep, whole, ..call };
             let launch = self.launch("rowshort", rows.rows.div_ceil(per_block), &call)?;
-            let launch = launch.with_room(room_bytes(WARPS, steps(size)));
+            let launch = launch.with_room(room_bytes(WARPS, SHORT));
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
         let chunks = rows.len.div_ceil(chunk(size) as usize);
@@ -248,57 +256,47 @@ impl RowOperation {
             let launch = launch.with_room(room_bytes(warps, steps(size)));
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
-        let Some(noted_by) = self.noted_by else { return self.longer(&call, limits, true) };
-        let before = RowOperation { name: noted_by, noted_by: None, ..*self }.longer(&call, limits, false)?;
-        let plan = self.longer(&call, limits, true)?;
-        Some(RowPlan { before: before.launches, parts: plan.parts.max(before.parts), ..plan })
+        self.longer(&call, limits, is_mapped)
     }
 
-    /// Rows that are longer than a block holds, from which results are wanted, or notes alone.
+    /// Rows that are longer than a block holds.
     fn longer(&self, call: &Rowwise, limits: &Limits, is_mapped: bool) -> Option<RowPlan> {
         let turn = WARPS as u64 * chunk(self.dtype.size());
         let (turns, whole) = (call.len.div_ceil(turn), call.len.is_multiple_of(turn) as u64);
         let call = &Rowwise { whole, ..*call };
-        if self.noted {
+        if self.is_known() {
             let call = Rowwise { phase: MAP, blocks: turns, ..*call };
             let launch = self.launch("rowlonger", (call.rows * turns) as usize, &call)?;
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
-        if turns <= MOST_TURNS && call.rows >= FULL * limits.multiprocessors as u64 {
+        if turns <= MOST_TURNS && self.has_turns(call.rows, limits) {
             let kept = self.kept(turns, limits);
             let call = Rowwise { phase: TURNS, turns, kept, ..*call };
             let launch = self.launch("rowlonger", call.rows as usize, &call)?;
             let launch = launch.with_room((kept * self.turn_bytes()) as u32);
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
-        self.in_parts(call, limits, is_mapped)
+        self.in_parts(call, turns, is_mapped)
     }
 
-    /// Rows that several blocks share: some at a time, whose elements are still in the cache when they are read again.
-    fn in_parts(&self, call: &Rowwise, limits: &Limits, is_mapped: bool) -> Option<RowPlan> {
-        let size = self.dtype.size() as u64;
+    /// Rows that several blocks share.
+    fn in_parts(&self, call: &Rowwise, blocks: u64, is_mapped: bool) -> Option<RowPlan> {
         let under = WARPS as u64 * chunk(self.dtype.size());
-        let blocks = call.len.div_ceil(under);
-        let at_once = (limits.multiprocessors as u64 * COPIED_BYTES as u64 / (call.len * size)).max(1);
-        let (mut launches, mut skip, mut room) = (Vec::new(), 0, 0);
-        while skip < call.rows {
-            let rows = at_once.min(call.rows - skip);
-            let mut call = Rowwise { skip, blocks, phase: REDUCE, under, ..*call };
-            launches.push(self.launch("rowlonger", (rows * blocks) as usize, &call)?);
-            (call.parts, room) = (blocks, call.rows * blocks);
-            while call.parts > PARTS {
-                let fewer = call.parts.div_ceil(PARTS);
-                let meet = Rowwise { blocks: fewer, phase: MEET, to: room, ..call };
-                launches.push(self.launch("rowlonger", (rows * fewer) as usize, &meet)?);
-                call = Rowwise { parts: fewer, under: call.under * PARTS, from: room, ..call };
-                room += call.rows * fewer;
-            }
-            // Where nothing is mapped, a block to a row notes what its parts have come to.
-            let blocks = if is_mapped { blocks } else { 1 };
-            let last = Rowwise { phase: MAP, blocks, ..call };
-            launches.push(self.launch("rowlonger", (rows * blocks) as usize, &last)?);
-            skip += rows;
+        let mut call = Rowwise { blocks, phase: REDUCE, under, ..*call };
+        let mut launches = vec![self.launch("rowlonger", (call.rows * blocks) as usize, &call)?];
+        let mut room = call.rows * blocks;
+        call.parts = blocks;
+        while call.parts > PARTS {
+            let fewer = call.parts.div_ceil(PARTS);
+            let meet = Rowwise { blocks: fewer, phase: MEET, to: room, ..call };
+            launches.push(self.launch("rowlonger", (call.rows * fewer) as usize, &meet)?);
+            call = Rowwise { parts: fewer, under: call.under * PARTS, from: room, ..call };
+            room += call.rows * fewer;
         }
+        // Where nothing is mapped, a block to a row notes what its parts have come to.
+        let blocks = if is_mapped { blocks } else { 1 };
+        let last = Rowwise { phase: MAP, blocks, ..call };
+        launches.push(self.launch("rowlonger", (call.rows * blocks) as usize, &last)?);
         Some(RowPlan { launches, parts: room as usize * self.node * 4, ..RowPlan::default() })
     }
 

@@ -1,4 +1,4 @@
-//! What longer rows keep in shared memory.
+//! Which longer rows a block reads in turns, and what it keeps of them in shared memory.
 
 use warpfold_kernels::rowwise::staying::stay_lines;
 use warpfold_kernels::rowwise::steps;
@@ -8,15 +8,37 @@ use super::limits::Limits;
 use super::rowwise::RowOperation;
 
 /// Operations whose longer rows of 16 bits go through shared memory.
-const TURNED: [&str; 4] = ["rms_norm", "layer_norm", "softmax_backward", "log_softmax_backward"];
+const TURNED: [&str; 6] =
+    ["rms_norm", "layer_norm", "softmax_backward", "log_softmax_backward", "rms_norm_backward", "layer_norm_backward"];
 /// Operations of which what was computed of a turn stays there, of 16 bits too.
 const STAYING: [&str; 5] = ["softmax", "softmax_masked", "log_softmax", "log_softmax_masked", "cross_entropy"];
+/// How many times as long as in turns rows take in parts that blocks share, where they fill the GPU: of 16 bits, and of
+/// more. Parts are read twice from memory, and exponentials computed twice (`rows-parts.txt` of 2026-11-29).
+const NORMS_IN_PARTS: [f64; 2] = [1.05; 2];
+const GRADIENTS_IN_PARTS: [f64; 2] = [1.4, 1.0];
+const SOFTMAX_IN_PARTS: [f64; 2] = [1.75, 1.15];
+const LOSSES_IN_PARTS: [f64; 2] = [1.85, 1.45];
+/// What a row takes that has a multiprocessor to itself, where it takes 1 if others hide what it waits for.
+const ALONE: f64 = 1.25;
 /// Blocks of a multiprocessor that share its shared memory, at least.
 const ABREAST: u64 = 2;
 /// Bytes of it that the system takes for each block.
 const RESERVED: u64 = 1 << 10;
 
 impl RowOperation {
+    /// Whether each row has a block, which reads it in turns: the multiprocessor that has most rows is done before all
+    /// would be done with parts.
+    pub(super) fn has_turns(&self, rows: u64, limits: &Limits) -> bool {
+        let each = rows as f64 / limits.multiprocessors as f64;
+        let in_parts = match self.name {
+            "cross_entropy" => LOSSES_IN_PARTS,
+            name if name.contains("norm") => NORMS_IN_PARTS,
+            name if name.ends_with("backward") => GRADIENTS_IN_PARTS,
+            _ => SOFTMAX_IN_PARTS,
+        };
+        each.ceil().max(ALONE) < in_parts[(self.dtype.size() > 2) as usize] * each
+    }
+
     /// Bytes of a turn.
     pub(super) fn turn_bytes(&self) -> u64 {
         let steps = steps(self.dtype.size()) as u32;
@@ -49,6 +71,19 @@ mod tests {
     fn kept(name: &'static str, dtype: DType, turns: u64, kib: u32) -> u64 {
         let op = RowOperation::new(name, 2, dtype);
         op.kept(turns, &Limits { multiprocessors: 132, bandwidth: 4e12, aligned: true, shared_bytes: kib << 10 })
+    }
+
+    #[test]
+    fn rows_have_turns_where_these_take_less_than_parts() {
+        let limits = Limits { multiprocessors: 132, bandwidth: 4e12, aligned: true, shared_bytes: 227 << 10 };
+        let of = |name, dtype, rows| RowOperation::new(name, 2, dtype).has_turns(rows, &limits);
+        // Of few rows multiprocessors are left over; of 341 some have three, most two.
+        let rows = [8, 100, 128, 341, 512];
+        assert_eq!(rows.map(|rows| of("softmax", DType::BF16, rows)), [false, true, true, true, true]);
+        assert_eq!(rows.map(|rows| of("softmax", DType::F32, rows)), [false, false, false, false, true]);
+        assert_eq!(rows.map(|rows| of("cross_entropy", DType::F32, rows)), [false, false, true, true, true]);
+        assert_eq!(rows.map(|rows| of("log_softmax_backward", DType::F16, rows)), [false, false, true, true, true]);
+        assert_eq!(rows.map(|rows| of("rms_norm_backward", DType::BF16, rows)), [false, false, false, false, true]);
     }
 
     #[test]

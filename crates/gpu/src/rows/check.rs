@@ -105,7 +105,25 @@ impl Asked {
     ) -> Result<Self, Error> {
         let asked = Self::norm(op, x, axes, options)?;
         asked.alike("the gradients", gradient, x.shape())?;
+        options.noted.iter().try_for_each(|noted| asked.noted(x, noted))?;
         Ok(asked)
+    }
+
+    /// What an earlier call has noted of the rows of `x`: two numbers for each.
+    fn noted(&self, x: &ArrayView<'_>, noted: &ArrayView<'_>) -> Result<(), Error> {
+        self.alike("what was noted", noted, &[&self.batch(x.shape())[..], &[2]].concat())?;
+        let wide = if x.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+        let mut step = wide.size() as isize;
+        let is_dense = noted.shape().iter().zip(noted.strides()).rev().all(|(&len, &own)| {
+            let is_next = len == 1 || own == step;
+            step *= len as isize;
+            is_next
+        });
+        if noted.dtype() == wide && is_dense {
+            return Ok(());
+        }
+        let (found, expected) = (Layout::of(noted.layout()).to_string(), format!("{wide}, dense in C order"));
+        Err(CudaError::Layout { what: "array that was noted", found, expected }.into())
     }
 
     /// Cross-entropy of classes.
@@ -137,20 +155,7 @@ impl Asked {
         if let Some(scales) = options.scales.as_ref().filter(|scales| !scales.shape().is_empty()) {
             asked.alike("the gradients", scales, &expected)?;
         }
-        if let Some(noted) = &options.noted {
-            asked.alike("what was noted", noted, &[&expected[..], &[2]].concat())?;
-            let wide = if logits.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
-            let mut step = wide.size() as isize;
-            let is_dense = noted.shape().iter().zip(noted.strides()).rev().all(|(&len, &own)| {
-                let is_next = len == 1 || own == step;
-                step *= len as isize;
-                is_next
-            });
-            if noted.dtype() != wide || !is_dense {
-                let (found, expected) = (Layout::of(noted.layout()).to_string(), format!("{wide}, dense in C order"));
-                return Err(CudaError::Layout { what: "array that was noted", found, expected }.into());
-            }
-        }
+        options.noted.iter().try_for_each(|noted| asked.noted(logits, noted))?;
         options.scales.iter().try_for_each(|scales| asked.floats("the gradients", scales.dtype()))?;
         Ok(asked)
     }

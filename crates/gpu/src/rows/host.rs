@@ -25,7 +25,7 @@ macro_rules! operations {
             $(let $array = options.$array.map(|array| Array::upload(&stream, array)).transpose()?;)*
             let options = $options {
                 $($array: $array.as_ref().map(Array::view),)*
-                $($field: options.$field,)*
+                $($field: options.$field,)* ..$options::default()
             };
             $on(x.view(), axes, &options, &stream)?.download(&stream)
         }

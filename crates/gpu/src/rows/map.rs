@@ -37,7 +37,7 @@ pub struct RowArrays<'a> {
     pub targets: Option<ArrayView<'a>>,
     /// Of [`CrossEntropy`](super::CrossEntropy).
     pub scales: Option<ArrayView<'a>>,
-    /// Of [`CrossEntropy`](super::CrossEntropy), too.
+    /// Of [`CrossEntropy`](super::CrossEntropy), too, and of the gradients of a [`Norm`](super::Norm).
     pub noted: Option<ArrayView<'a>>,
 }
 
@@ -176,6 +176,27 @@ impl RowMap {
         // SAFETY: `out` has the dtype and the shape of the result, and stays until the device is done with it.
         unsafe { self.run_at(stream, x, arrays, out.address()) }?;
         out.set_origin(None);
+        Ok(())
+    }
+
+    /// Queues one run of a norm that also notes, in an array of [`RowMap::shape_of_noted`] and
+    /// [`RowMap::dtype_of_losses`], what its gradients need to know of rows.
+    ///
+    /// # Errors
+    /// As [`RowMap::run`].
+    pub fn run_noted(
+        &self,
+        stream: &Stream,
+        x: ArrayView<'_>,
+        arrays: &RowArrays<'_>,
+        [out, noted]: [&mut Array; 2],
+    ) -> Result<(), CudaError> {
+        self.takes(stream, out, "output", (self.dtype, &self.shape))?;
+        self.takes(stream, noted, "noted", (self.dtype_of_losses(), &self.shape_of_noted()))?;
+        let at = RowAddresses { x: out.address(), noted: noted.address(), ..RowAddresses::default() };
+        // SAFETY: the arrays have the dtypes and shapes of the results, and stay until the device is done with them.
+        unsafe { self.run_into(stream, x, arrays, &at) }?;
+        [out, noted].into_iter().for_each(|array| array.set_origin(None));
         Ok(())
     }
 

@@ -104,14 +104,14 @@ fn of_elements(map: &RowMap, [y, g]: [ArrayView<'_>; 2], _: &Softmax<'_>, stream
 fn of_norm(
     map: &RowMap,
     [x, gradient]: [ArrayView<'_>; 2],
-    &Norm { weight, bias, .. }: &Norm<'_>,
+    &Norm { weight, bias, noted, .. }: &Norm<'_>,
     stream: &Stream,
 ) -> Result<NormGradients, Error> {
     let like = |factor: Option<ArrayView<'_>>| {
         factor.map(|factor| Array::new(&stream.device(), factor.dtype(), factor.shape())).transpose()
     };
     let mut out = NormGradients { x: map.output()?, weight: like(weight)?, bias: like(bias)? };
-    let given = RowArrays { weight, bias, gradient: Some(gradient), ..RowArrays::default() };
+    let given = RowArrays { weight, bias, gradient: Some(gradient), noted, ..RowArrays::default() };
     map.run_gradients(stream, x, &given, &mut out)?;
     Ok(out)
 }

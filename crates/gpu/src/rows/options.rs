@@ -31,11 +31,14 @@ pub struct Norm<'a> {
     pub bias: Option<ArrayView<'a>>,
     /// Added to the mean square, or to the variance, before its root is taken. Default 1e-5.
     pub epsilon: f64,
+    /// Of gradients: what the norm has noted of the same elements ([`RowMap::run_noted`](super::RowMap::run_noted)), which
+    /// are read once less then. Default none.
+    pub noted: Option<ArrayView<'a>>,
 }
 
 impl Default for Norm<'_> {
     fn default() -> Self {
-        Self { weight: None, weight_offset: 0.0, bias: None, epsilon: 1e-5 }
+        Self { weight: None, weight_offset: 0.0, bias: None, epsilon: 1e-5, noted: None }
     }
 }
 

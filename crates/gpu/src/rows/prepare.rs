@@ -101,7 +101,7 @@ fn gradients<'a>([of]: [Named; 1], dtype: DType, options: &Softmax<'_>) -> (RowO
 
 /// A norm.
 fn norm<'a>([of]: [Named; 1], dtype: DType, options: &Norm<'a>) -> (RowOperation, RowArrays<'a>) {
-    let &Norm { weight, weight_offset: offset, bias, epsilon } = options;
+    let &Norm { weight, weight_offset: offset, bias, epsilon, .. } = options;
     (RowOperation { epsilon, offset, ..operation(of, dtype) }, RowArrays { weight, bias, ..RowArrays::default() })
 }
 
@@ -111,8 +111,9 @@ fn norm_gradient<'a>(
     dtype: DType,
     options: &Norm<'a>,
 ) -> (RowOperation, RowArrays<'a>) {
-    let (op, arrays) = norm([of], dtype, options);
-    (RowOperation { noted_by: Some(noted_by), ..op }, arrays)
+    let ((op, arrays), noted) = (norm([of], dtype, options), options.noted);
+    let op = RowOperation { noted_by: Some(noted_by), noted: noted.is_some(), ..op };
+    (op, RowArrays { noted, ..arrays })
 }
 
 /// Cross-entropy of classes.

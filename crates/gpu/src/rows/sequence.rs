@@ -215,8 +215,7 @@ impl Sequence {
         });
         let op = RowOperation { factors, dtype: of, ..*op };
         let plan = op.plan(&layout, limits)?;
-        let is_noted = !plan.before.is_empty() || arrays.sums;
-        let norms = if is_noted { take(room(2 * layout.rows, wide)) } else { Place::Noted };
+        let norms = if !plan.before.is_empty() { take(room(2 * layout.rows, wide)) } else { Place::Noted };
         let parts = take(padded(plan.parts));
         let (mut columns, mut sums, mut folded) = (Vec::new(), Vec::new(), false);
         if arrays.sums {

@@ -4,7 +4,7 @@
 //! one element of a row has something subtracted. Gradients of bf16 are few digits: those of ordinary elements take
 //! exponentials in few operations, and a row's factor; the one that is not like the others is put in its place then.
 
-use super::level::{Sums, pick};
+use super::level::pick;
 use super::op::{Held, RowOp};
 use super::softmax::{Exponents, Softmaxes};
 use super::spread::{At, Packs, Place};
@@ -95,7 +95,6 @@ where
     type Source = X;
     type Kept = [X::Value; MOST];
     type Level = Exponents<X::Value>;
-    type Then = Sums<X::Value>;
     type Stat = Stat<X::Value>;
     type Ready = [u32; 0];
 
@@ -125,11 +124,13 @@ where
         s: &S,
         packs: &Packs<P, N>,
         &Held { kept, clean, wild }: &Held<Self, N>,
+        _given: [Self::Stat; N],
     ) -> [Powers<X::Value, X::Value>; N] {
+        let none = [(X::Value::ZERO, X::Value::ZERO); N];
         if Self::BRIEF {
-            return self.elements.nodes::<S, P, WARP, N>(s, packs, &Held { kept, clean, wild });
+            return self.elements.nodes::<S, P, WARP, N>(s, packs, &Held { kept, clean, wild }, none);
         }
-        self.softmax.nodes::<S, P, WARP, N>(s, packs, &Held { kept, clean, wild })
+        self.softmax.nodes::<S, P, WARP, N>(s, packs, &Held { kept, clean, wild }, none)
     }
 
     #[inline(always)]

@@ -102,15 +102,13 @@ where
         let step = lane % STEPS as u32;
         let known = if (step as u64) < left { row + step as u64 } else { 0 };
         let shuffled = |word: u32, k: u32| s.shuffle_idx(ALL, word, spread.lane(lane, k));
-        let nodes = op.nodes::<S, _, false, STEPS>(s, &packs, &held);
-        let own = op.stat(s, pick(nodes, step), known);
-        let (packs, held) = again(s, &op, &packs);
+        let given = op.noted(s, known);
         let stats = warpfold_simt::array::from_fn(
             #[inline(always)]
-            |k| own.map(|_, word| shuffled(word, k as u32)),
+            |k| given.map(|_, word| shuffled(word, k as u32)),
         );
-        let nodes = op.nodes_then::<S, _, false, STEPS>(s, &packs, &held, stats);
-        let own = op.stat_then(own, pick(nodes, step));
+        let nodes = op.nodes::<S, _, false, STEPS>(s, &packs, &held, stats);
+        let own = (given.0, op.of_sums(pick(nodes, step)));
         let (packs, held) = again(s, &op, &packs);
         if s.branch(call.at.output != 0) {
             let results = warpfold_simt::array::from_fn(

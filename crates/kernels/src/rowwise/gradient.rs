@@ -27,7 +27,6 @@ where
 {
     type Source = X;
     type Level = Sums<X::Value>;
-    type Then = Sums<X::Value>;
     type Kept = [[u32; 4]; 2];
     type Stat = X::Value;
     type Ready = [u32; 0];
@@ -58,6 +57,7 @@ where
         s: &S,
         packs: &Packs<P, N>,
         held: &Held<Self, N>,
+        _given: [Self::Stat; N],
     ) -> [X::Value; N] {
         let nodes = held.kept.map(
             #[inline(always)]

@@ -5,7 +5,7 @@
 //! shared memory ([`super::turns`]) or in the cache, and results that are written leave first. The second time needs
 //! no tree, so rows that begin anywhere are read and written by lines of 16 bytes. Rows too few for the GPU are reduced
 //! in a launch of their own, whose parts a later launch takes. `short` has groups of 8 lanes or more, whose lanes have
-//! 1 to 8 packs of a row; each lane finds what follows from one of its group's rows, and all get it.
+//! 1 to 4 packs of a row; each lane finds what follows from one of its group's rows, and all get it.
 //! Bottleneck: memory.
 
 use super::dense;
@@ -38,23 +38,14 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let under = WARPS as u64 * chunk;
     // The row, and the block's number among those of the row.
     let (number, block) = divide(s.block_x() as u64, call.blocks);
-    let number = number + call.skip;
     let (first, to) = (block * under, (call.to + number * call.blocks + block) as usize);
     let mut here = Here { number, row: number, first, turn: 0, to };
     if s.branch(call.phase == MEET) {
-        return if O::TWICE {
-            meet(s, call, O::Then::NEW, slots[0], &here, block)
-        } else {
-            meet(s, call, O::Level::NEW, slots[0], &here, block)
-        };
+        return meet(s, call, O::Level::NEW, slots[0], &here, block);
     }
-    let (mut stat, mut is_found) = (O::Stat::zero(), call.phase == MAP);
-    if O::TWICE {
-        stat = op.noted(s, here.row);
-        if s.branch(is_found) {
-            stat = op.stat_then(stat, in_parts(s, call, O::Then::NEW, slots[0], &here));
-        }
-    } else if O::NOTED && s.branch(call.noted != 0) {
+    let given = if O::GIVEN { op.noted(s, here.row) } else { O::Stat::zero() };
+    let (mut stat, mut is_found) = (given, call.phase == MAP);
+    if O::NOTED && s.branch(call.noted != 0) {
         (stat, is_found) = (op.noted(s, here.row), true);
     } else if s.branch(is_found) {
         stat = op.stat(s, in_parts(s, call, O::Level::NEW, slots[0], &here), here.row);
@@ -140,18 +131,10 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         };
         if s.branch(!is_found) {
             let (of, step_of) = ([chunk, (call.len - first).min(under)], chunk as u32 / N as u32);
-            if O::TWICE {
-                let node = op.nodes_then::<S, _, true, N>(s, &packs, &held, [stat; N])[0];
-                let node = of_chunk(s, O::Then::NEW, node, N as u32, [step_of, place.valid]);
-                if let Some(node) = found(s, call, O::Then::NEW, slots, &here, node, of) {
-                    (stat, is_found) = (op.stat_then(stat, node), true);
-                }
-            } else {
-                let node = op.nodes::<S, _, true, N>(s, &packs, &held)[0];
-                let node = of_chunk(s, O::Level::NEW, node, N as u32, [step_of, place.valid]);
-                if let Some(node) = found(s, call, O::Level::NEW, slots, &here, node, of) {
-                    (stat, is_found) = (op.stat(s, node, here.row), true);
-                }
+            let node = op.nodes::<S, _, true, N>(s, &packs, &held, [given; N])[0];
+            let node = of_chunk(s, O::Level::NEW, node, N as u32, [step_of, place.valid]);
+            if let Some(node) = found(s, call, O::Level::NEW, slots, &here, node, of) {
+                (stat, is_found) = (op.stat(s, node, here.row), true);
             }
             if s.branch(is_found && is_noting) {
                 op.note(s, stat, number);
@@ -203,24 +186,20 @@ pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let step = lane % N as u32;
     let (row, is_row) = (number(step), number(step) < call.rows);
     let known = if is_row { row } else { 0 };
-    let mut own = if O::NOTED && s.branch(call.noted != 0) {
-        op.noted(s, known)
-    } else {
-        let nodes = op.nodes::<S, _, false, N>(s, &packs, &held);
-        op.stat(s, pick(nodes, step), known)
-    };
     let all = |own: O::Stat| {
         warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| own.map(|_, word| s.shuffle_idx(ALL, word, spread.lane(lane, k as u32))),
         )
     };
-    let mut stats: [O::Stat; N] = all(own);
-    if O::TWICE {
-        let nodes = op.nodes_then::<S, _, false, N>(s, &packs, &held, stats);
-        own = op.stat_then(own, pick(nodes, step));
-        stats = all(own);
-    }
+    let own = if O::NOTED && s.branch(call.noted != 0) {
+        op.noted(s, known)
+    } else {
+        let given = if O::GIVEN { all(op.noted(s, known)) } else { [O::Stat::zero(); N] };
+        let nodes = op.nodes::<S, _, false, N>(s, &packs, &held, given);
+        op.stat(s, pick(nodes, step), known)
+    };
+    let stats: [O::Stat; N] = all(own);
     if s.branch(is_row && spread.own(lane) == step && spread.step(step) == 0) {
         op.note(s, own, row);
     }

@@ -55,6 +55,10 @@ pub const fn steps(size: usize) -> usize {
     if size == 2 { 4 } else { 8 }
 }
 
+/// Steps of a warp that has short rows. With as many as others, numbers of 4 bytes and two arrays took 160 to 186
+/// registers, and a multiprocessor had one block.
+pub const SHORT: usize = 4;
+
 /// Elements of a row that a warp has at once, by their size.
 pub const fn chunk(size: usize) -> u64 {
     (32 * 16 * steps(size) / size) as u64
@@ -125,8 +129,6 @@ params! {
     pub struct Rowwise at RowwiseAt {
         /// Rows.
         pub rows: u64,
-        /// Rows before the first of this launch.
-        pub skip: u64,
         /// Elements of a row.
         pub len: u64,
         /// Bytes from the first element to the end of the array: all before may be read.

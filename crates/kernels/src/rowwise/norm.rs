@@ -81,7 +81,6 @@ where
 {
     type Source = X;
     type Level = K::Level;
-    type Then = Sums<X::Value>;
     type Kept = [u32; 4];
     type Stat = (X::Value, X::Value);
     type Ready = [u32; 0];
@@ -111,6 +110,7 @@ where
         s: &S,
         packs: &Packs<P, N>,
         _held: &Held<Self, N>,
+        _given: [Self::Stat; N],
     ) -> [<K::Level as Level>::Node; N] {
         nodes::<S, X, K, P, WARP, N>(s, packs)
     }

@@ -1,7 +1,7 @@
 //! The gradients of the elements before a norm.
 //!
-//! Idea: rows are reduced twice: for their norms, and, with these, for the sums over their gradients. A row that a
-//! block takes is read once for both; of a longer one, an earlier launch has noted the norm.
+//! Idea: the norms of rows are given: the norm itself has noted them, or a launch that writes nothing else. So rows are
+//! reduced once, for the sums over their gradients.
 
 use super::Rowwise;
 use super::level::{Level, SumsOf, pack, pick, steps};
@@ -33,13 +33,14 @@ where
     K: Kind<X>,
 {
     type Source = X;
-    type Level = K::Level;
-    type Then = SumsOf<X::Value, SUMS>;
+    type Level = SumsOf<X::Value, SUMS>;
     type Kept = [[u32; 4]; 2];
     type Stat = Stat<X::Value>;
     type Ready = [[X::Value; MOST]; 2];
     const SECOND: bool = true;
-    const TWICE: bool = true;
+    const GIVEN: bool = true;
+    const STAYS: bool = false;
+    const TURNED: bool = true;
     const PLAIN: bool = true;
     const AS_READ: bool = true;
 
@@ -54,24 +55,13 @@ where
     }
 
     #[inline(always)]
-    fn nodes<S: Simt, P: Fn(u32) -> Place, const WARP: bool, const N: usize>(
-        &self,
-        s: &S,
-        packs: &Packs<P, N>,
-        _: &Held<Self, N>,
-    ) -> [<K::Level as Level>::Node; N] {
-        self.norm.nodes::<S, P, WARP, N>(s, packs, &Held::new(packs.w[0]))
-    }
-
-    #[inline(always)]
     fn hold<S: Simt, P: Fn(u32) -> Place, const N: usize>(&self, _s: &S, packs: &Packs<P, N>) -> Held<Self, N> {
         Held::new(packs.both())
     }
 
     #[inline(always)]
-    fn stat<S: Simt>(&self, s: &S, node: <K::Level as Level>::Node, row: u64) -> Self::Stat {
-        let zero = X::Value::ZERO;
-        (self.norm.stat(s, node, row), (zero, zero))
+    fn stat<S: Simt>(&self, s: &S, sums: [X::Value; SUMS], row: u64) -> Self::Stat {
+        (self.noted(s, row).0, self.of_sums(sums))
     }
 
     #[inline(always)]
@@ -81,17 +71,12 @@ where
     }
 
     #[inline(always)]
-    fn note<S: Simt>(&self, s: &S, (norm, _): Self::Stat, row: u64) {
-        self.norm.note(s, norm, row);
-    }
-
-    #[inline(always)]
-    fn nodes_then<S: Simt, P: Fn(u32) -> Place, const WARP: bool, const N: usize>(
+    fn nodes<S: Simt, P: Fn(u32) -> Place, const WARP: bool, const N: usize>(
         &self,
         s: &S,
         packs: &Packs<P, N>,
         held: &Held<Self, N>,
-        stats: [Self::Stat; N],
+        given: [Self::Stat; N],
     ) -> [[X::Value; SUMS]; N] {
         let (lane, per) = (s.lane(), X::Bits::PER);
         let sums = |kept, stat, at: At| Self::sums(self.ready(s, kept, stat, at));
@@ -99,17 +84,17 @@ where
         if WARP || N <= 2 {
             nodes = warpfold_simt::array::from_fn(
                 #[inline(always)]
-                |k| sums(held.kept[k], stats[k], packs.at(k as u32, lane, per)),
+                |k| sums(held.kept[k], given[k], packs.at(k as u32, lane, per)),
             );
         } else {
             // One pack after the other, so that few are numbers at a time.
             let (mut k, all) = (0, s.opaque(N as u32));
             while s.again(k < all) {
-                nodes = next(nodes, sums(pick(held.kept, k), pick(stats, k), packs.at(k, lane, per)));
+                nodes = next(nodes, sums(pick(held.kept, k), pick(given, k), packs.at(k, lane, per)));
                 k += 1;
             }
         }
-        steps::<S, _, WARP, N>(s, Self::Then::NEW, packs.spread, nodes, per, |k| packs.valid(k))
+        steps::<S, _, WARP, N>(s, Self::Level::NEW, packs.spread, nodes, per, |k| packs.valid(k))
     }
 
     #[inline(always)]
@@ -130,14 +115,7 @@ where
             #[inline(always)]
             |ready| Self::sums(ready),
         );
-        steps::<S, _, WARP, N>(s, Self::Then::NEW, packs.spread, nodes, X::Bits::PER, |k| packs.valid(k))
-    }
-
-    #[inline(always)]
-    fn stat_then(&self, (norm, _): Self::Stat, sums: [X::Value; SUMS]) -> Self::Stat {
-        let total = if SUMS == 2 { sums[SUMS - 1] } else { X::Value::ZERO };
-        let NormGradient { mean, slope } = NormGradient::of(total, sums[0], self.norm.factors.len);
-        (norm, (mean, slope))
+        steps::<S, _, WARP, N>(s, Self::Level::NEW, packs.spread, nodes, X::Bits::PER, |k| packs.valid(k))
     }
 
     #[inline(always)]
@@ -181,6 +159,14 @@ where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
     K: Kind<X>,
 {
+    /// What the gradients of a row's elements need beside its norm.
+    #[inline(always)]
+    pub(super) fn of_sums(&self, sums: [X::Value; SUMS]) -> (X::Value, X::Value) {
+        let total = if SUMS == 2 { sums[SUMS - 1] } else { X::Value::ZERO };
+        let NormGradient { mean, slope } = NormGradient::of(total, sums[0], self.norm.factors.len);
+        (mean, slope)
+    }
+
     /// The sums over a pack.
     #[inline(always)]
     fn sums([normal, gradients]: [[X::Value; MOST]; 2]) -> [X::Value; SUMS] {

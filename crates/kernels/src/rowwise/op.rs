@@ -50,18 +50,16 @@ pub trait RowOp: Copy {
     type Source: Source;
     /// How nodes meet.
     type Level: Level;
-    /// How nodes of the second reduction meet, if there is one.
-    type Then: Level;
     /// What is kept of a pack.
     type Kept: Node;
     /// What a row was reduced to.
     type Stat: Node;
-    /// What the second reduction has made of what is kept of a pack, from which its results follow.
+    /// What the reduction has made of what is kept of a pack, from which its results follow, if rows are [`RowOp::GIVEN`].
     type Ready: Node;
     /// Whether there are two arrays.
     const SECOND: bool = false;
-    /// Whether rows are reduced twice, the second time with what the first has found.
-    const TWICE: bool = false;
+    /// Whether rows are reduced with what an earlier launch has noted of each ([`RowOp::noted`]).
+    const GIVEN: bool = false;
     /// Whether an earlier launch may have noted all that follows from a row.
     const NOTED: bool = false;
     /// Whether packs differ in whether [`RowOp::is_common`] is true.
@@ -75,7 +73,7 @@ pub trait RowOp: Copy {
     const TURNED: bool = false;
     /// Whether what is kept of a longer row's last turn, of 16-bit elements, stays in registers until the row is known,
     /// so that its results follow without reading it once more.
-    const STAYS: bool = !Self::TWICE;
+    const STAYS: bool = true;
     /// Whether what is kept of earlier turns stays in shared memory, too: numbers that take long to compute.
     const KEEPS: bool = false;
     /// Whether elements are kept as they were read.
@@ -90,59 +88,42 @@ pub trait RowOp: Copy {
     where
         S: Simt,
         P: Fn(u32) -> Place;
-    /// For each step the node of its row, or of the row's chunk; every lane has it. `WARP` is as in
-    /// [`super::level::steps`].
+    /// For each step the node of its row, or of the row's chunk; every lane has it. `given` is what was noted of the
+    /// steps' rows, if they are [`RowOp::GIVEN`]. `WARP` is as in [`super::level::steps`].
     fn nodes<S, P, const WARP: bool, const N: usize>(
         &self,
         s: &S,
         packs: &Packs<P, N>,
         held: &Held<Self, N>,
+        given: [Self::Stat; N],
     ) -> [<Self::Level as Level>::Node; N]
     where
         S: Simt,
         P: Fn(u32) -> Place;
     /// What follows from the node of row number `row`.
     fn stat<S: Simt>(&self, s: &S, node: <Self::Level as Level>::Node, row: u64) -> Self::Stat;
-    /// The same as [`RowOp::nodes`] of the second reduction, from what the rows were reduced to.
-    fn nodes_then<S, P, const WARP: bool, const N: usize>(
-        &self,
-        _s: &S,
-        _packs: &Packs<P, N>,
-        _held: &Held<Self, N>,
-        _stats: [Self::Stat; N],
-    ) -> [<Self::Then as Level>::Node; N]
-    where
-        S: Simt,
-        P: Fn(u32) -> Place,
-    {
-        [Self::Then::NEW.nothing(); N]
-    }
-    /// What the second reduction needs of a pack.
-    fn ready<S: Simt>(&self, _s: &S, _kept: Self::Kept, _stat: Self::Stat, _at: At) -> Self::Ready {
+    /// What the reduction needs of a pack, with what is given.
+    fn ready<S: Simt>(&self, _s: &S, _kept: Self::Kept, _given: Self::Stat, _at: At) -> Self::Ready {
         Self::Ready::zero()
     }
-    /// The same as [`RowOp::nodes_then`], from what is ready.
+    /// The same as [`RowOp::nodes`], from what is ready.
     fn nodes_ready<S, P, const WARP: bool, const N: usize>(
         &self,
         _s: &S,
         _packs: &Packs<P, N>,
         _ready: [Self::Ready; N],
-    ) -> [<Self::Then as Level>::Node; N]
+    ) -> [<Self::Level as Level>::Node; N]
     where
         S: Simt,
         P: Fn(u32) -> Place,
     {
-        [Self::Then::NEW.nothing(); N]
+        [Self::Level::NEW.nothing(); N]
     }
     /// The same as [`RowOp::map`], from what is ready.
     fn map_ready<S: Simt>(&self, _s: &S, _ready: Self::Ready, _stat: Self::Stat) -> [u32; 4] {
         [0; 4]
     }
-    /// What follows from the node of the second reduction, too.
-    fn stat_then(&self, stat: Self::Stat, _node: <Self::Then as Level>::Node) -> Self::Stat {
-        stat
-    }
-    /// What an earlier launch has noted of a row: for operations that reduce twice, of the first time.
+    /// What an earlier launch has noted of a row: all that follows from it, or what it is reduced with.
     fn noted<S: Simt>(&self, _s: &S, _row: u64) -> Self::Stat {
         Self::Stat::zero()
     }

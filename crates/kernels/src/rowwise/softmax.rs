@@ -223,7 +223,6 @@ where
     const KEEPS: bool = true;
     type Source = X;
     type Level = Exponents<X::Value>;
-    type Then = Sums<X::Value>;
     type Kept = [X::Value; MOST];
     /// Scale and factor of [`Softmax`], or the two words of [`LogSoftmax`].
     type Stat = (X::Value, X::Value);
@@ -292,6 +291,7 @@ where
         s: &S,
         packs: &Packs<P, N>,
         held: &Held<Self, N>,
+        _given: [Self::Stat; N],
     ) -> [Powers<X::Value, X::Value>; N]
     where
         P: Fn(u32) -> Place,

@@ -163,7 +163,7 @@ pub(super) fn staying<S: Simt, O: RowOp, const N: usize>(
         let place = at_turn(by_tree, here.turn);
         let packs = Packs { spread: Spread::WARP, w, place: |_| place, whole: call.whole(false) };
         held = op.hold(s, &packs);
-        let node = op.nodes::<S, _, true, N>(s, &packs, &held)[0];
+        let node = op.nodes::<S, _, true, N>(s, &packs, &held, [O::Stat::zero(); N])[0];
         let node = of_chunk(s, O::Level::NEW, node, N as u32, [chunk as u32 / N as u32, place.valid]);
         let valid = (call.len - here.first).min(under as u64);
         if let Some(node) = found(s, call, O::Level::NEW, slots, &here, node, [chunk, valid]) {

@@ -9,7 +9,7 @@
 use super::Rowwise;
 use super::columns::{Sums, added};
 use super::factor::times;
-use super::level::{Level, few};
+use super::level::{Level, SumsOf, few};
 use super::norm::Kind;
 use super::norm_gradient::NormGradients;
 use super::number::{MOST, numbers};
@@ -72,7 +72,8 @@ where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
     K: Kind<X>,
 {
-    let slots = [s.shared::<u32, SLOTS, 0>("norms"), s.shared::<u32, SLOTS, 1>("sums")];
+    // Two rooms that take turns, so that one barrier is enough.
+    let slots = [s.shared::<u32, SLOTS, 0>("sums"), s.shared::<u32, SLOTS, 1>("next sums")];
     let (lane, per, threads) = (s.lane(), X::Bits::PER, s.block_dim_x());
     let words = room_bytes(call.turns, SUMS, threads, X::Bits::SIZE as usize) / 4;
     let shared = s.room_of::<u32>("sums that wait", words);
@@ -83,7 +84,6 @@ where
     let aligned_out = call.aligned_out::<X::Bits>();
     let whole = aligned_out && call.len.is_multiple_of(per as u64);
     let of_warp = [32 * per, call.len as u32];
-    let zero = X::Value::ZERO;
     let mut row = s.block_x() as u64 * call.turns * STEPS as u64;
     // Where the first of two rows is. The second one's packs are numbered on from the first one's.
     let mut base = call.place::<X::Bits>(row, (s.warp() * 32 * per) as u64, (32 * per) as u64);
@@ -106,18 +106,18 @@ where
         let blank = op.blank();
         call.packs::<S, _, NormGradients<X, K, SUMS>, _, STEPS>(s, blank, spread, [false; 2], from_memory(s), place).w
     };
-    let mut w = read(base, row);
+    // The norms of both rows.
+    let given = |row: u64| -> [_; STEPS] {
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| op.noted(s, if row + (k as u64) < call.rows { row + k as u64 } else { 0 }),
+        )
+    };
+    let (mut w, mut next) = (read(base, row), given(row));
     while s.again(waiting.step < call.turns as u32) {
         let place = places(base, row);
         let packs = Packs { spread: Spread::WARP, w, place, whole: call.whole(false) };
-        let held: Held<_, STEPS> = op.hold(s, &packs);
-        let nodes = op.nodes::<S, _, true, STEPS>(s, &packs, &held);
-        let own = op.stat(s, over_warps(s, K::Level::NEW, slots[0], nodes[0], of_warp), row);
-        let held = held.again(s);
-        let norms: [_; STEPS] = warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| of_row(s, own.0, k),
-        );
+        let (held, norms): (Held<_, STEPS>, _) = (op.hold(s, &packs), next);
         let weights = op.norm.factors.weights::<S, X>(s, packs.at(0, lane, per));
         let ready = warpfold_simt::array::from_fn(
             #[inline(always)]
@@ -125,7 +125,7 @@ where
                 let at = packs.at(k as u32, lane, per);
                 let [x, gradients] = held.kept[k];
                 let gradients = times::<X>(numbers::<S, X>(s, gradients), weights);
-                NormGradients::<X, K, SUMS>::ready_with(s, x, (norms[k], (zero, zero)), at, gradients)
+                NormGradients::<X, K, SUMS>::ready_with(s, x, norms[k], at, gradients)
             },
         );
         let terms: [Sums<X::Value, SUMS>; STEPS] = warpfold_simt::array::from_fn(
@@ -151,15 +151,15 @@ where
         row += STEPS as u64;
         waiting.step += 1;
         if s.branch(waiting.step < call.turns as u32) {
-            w = read(base, row);
+            (w, next) = (read(base, row), given(row));
         }
         let nodes = op.nodes_ready::<S, _, true, STEPS>(s, &packs, ready);
-        let sums = over_warps(s, <NormGradients<X, K, SUMS> as RowOp>::Then::NEW, slots[1], nodes[0], of_warp);
-        let own = op.stat_then(own, sums);
+        let slots = if waiting.step & 1 == 0 { slots[0] } else { slots[1] };
+        let own = op.of_sums(over_warps(s, SumsOf::<X::Value, SUMS>::NEW, slots, nodes[0], of_warp));
         if s.branch(call.at.output != 0) {
             let results = warpfold_simt::array::from_fn(
                 #[inline(always)]
-                |k| op.map_ready(s, ready[k], (norms[k], of_row(s, own.1, k))),
+                |k| op.map_ready(s, ready[k], (norms[k].0, of_row(s, own, k))),
             );
             write::<S, Of<NormGradients<X, K, SUMS>>, STEPS>(s, Spread::WARP, [aligned_out, whole], results, place);
         }

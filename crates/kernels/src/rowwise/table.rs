@@ -11,9 +11,9 @@ use super::kernel::{longer, short};
 use super::norm::{Layer, Norms, Rms};
 use super::norm_gradient::NormGradients;
 use super::softmax::Softmaxes;
-use super::steps;
 use super::swept::swept;
 use super::together::long;
+use super::{SHORT, steps};
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
 use crate::kernel::tabled;
@@ -26,7 +26,7 @@ macro_rules! ops {
     ($each:ident $with:tt $source:ty, $size:literal, $dtype:literal: $($name:literal = $op:ty;)*) => {$(
         $each!($with concat!("rowwise_", $name, "_", $dtype), Rowwise, long::<_, $op, { steps($size) }>);
         $each!($with concat!("rowlonger_", $name, "_", $dtype), Rowwise, longer::<_, $op, { steps($size) }>);
-        $each!($with concat!("rowshort_", $name, "_", $dtype), Rowwise, short::<_, $op, { steps($size) }>);
+        $each!($with concat!("rowshort_", $name, "_", $dtype), Rowwise, short::<_, $op, SHORT>);
     )*};
 }
 
@@ -53,6 +53,7 @@ macro_rules! table {
         $each!($with concat!("rowfolded_rms_norm_backward_", $dtype), Rowwise, folded::<_, $source, Rms, 1>);
         $each!($with concat!("rowfolded_layer_norm_backward_", $dtype), Rowwise, folded::<_, $source, Layer, 2>);
         $each!($with concat!("rowswept_rms_norm_backward_", $dtype), Rowwise, swept::<_, $source, Rms, 1>);
+        $each!($with concat!("rowswept_layer_norm_backward_", $dtype), Rowwise, swept::<_, $source, Layer, 2>);
         ops! { $each $with $source, $size, $dtype:
             "softmax" = Softmaxes<$source, false, false>;
             "softmax_masked" = Softmaxes<$source, false, true>;

@@ -108,11 +108,11 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     // Elements of the quarter that a lane has a node of.
     let own = lane % N as u32 / steps * steps;
     let valid = place(own).valid.saturating_sub(own / steps * each).min(each);
-    let mut stat = if O::NOTED && s.branch(call.noted != 0) {
+    let of_node = |node| op.stat(s, together::<S, _, N>(s, call, O::Level::NEW, slots, node, [each, valid]), known);
+    let mut stat = if O::GIVEN || O::NOTED && s.branch(call.noted != 0) {
         op.noted(s, known)
     } else {
-        let nodes = op.nodes::<S, _, true, N>(s, &packs, &held);
-        op.stat(s, together::<S, _, N>(s, call, O::Level::NEW, slots, nodes[0], [each, valid]), known)
+        of_node(op.nodes::<S, _, true, N>(s, &packs, &held, [O::Stat::zero(); N])[0])
     };
     // All lanes have the same, if there is one row.
     let of_step = |own: O::Stat, k: usize| {
@@ -123,14 +123,12 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         own
     };
     held = held.again(s);
-    if O::TWICE {
-        let slots = s.shared::<u32, SLOTS, 1>("again");
+    if O::GIVEN {
         let ready = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| op.ready(s, held.kept[k], of_step(stat, k), packs.at(k as u32, lane, Of::<O>::PER)),
         );
-        let nodes = op.nodes_ready::<S, _, true, N>(s, &packs, ready);
-        stat = op.stat_then(stat, together::<S, _, N>(s, call, O::Then::NEW, slots, nodes[0], [each, valid]));
+        stat = of_node(op.nodes_ready::<S, _, true, N>(s, &packs, ready)[0]);
         if s.branch(call.at.output != 0) {
             let results = warpfold_simt::array::from_fn(
                 #[inline(always)]
@@ -143,7 +141,7 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     if s.branch(is_row && is_noting) {
         op.note(s, stat, row);
     }
-    if !O::TWICE && s.branch(call.at.output != 0) {
+    if !O::GIVEN && s.branch(call.at.output != 0) {
         let plain = O::PLAIN || s.all(ALL, op.is_plain(stat));
         mapped(s, &op, call, &held, (plain, |k: u32| of_step(stat, k as usize)), way, place);
     }

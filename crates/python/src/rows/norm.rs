@@ -99,7 +99,7 @@ macro_rules! functions {
                     let numbers = [epsilon, weight_offset];
                     return on.run(axis.of_rank(on.rank()), numbers, |device, x, axes, arrays| {
                         let &RowArrays { weight, bias, .. } = arrays;
-                        RowMap::$name(device, x, axes, &cuda::rows::Norm { weight, weight_offset, bias, epsilon })
+                        RowMap::$name(device, x, axes, &cuda::rows::Norm { weight, weight_offset, bias, epsilon, noted: None })
                     });
                 }
                 let (py, input, residual) = (x.py(), host(x)?, optional(residual)?);
@@ -135,9 +135,9 @@ macro_rules! functions {
                     let wanted = [Wanted::Elements, Wanted::Weight, Wanted::Bias].map(Some);
                     let axes = axis.of_rank(on.rank());
                     let found = on.results(axes, [epsilon, weight_offset], wanted, |device, x, axes, arrays| {
-                        let &RowArrays { weight, bias, .. } = arrays;
+                        let &RowArrays { weight, bias, noted, .. } = arrays;
                         let gradient = arrays.gradient.expect("it was given");
-                        let options = cuda::rows::Norm { weight, weight_offset, bias, epsilon };
+                        let options = cuda::rows::Norm { weight, weight_offset, bias, epsilon, noted };
                         RowMap::$backward(device, x, &gradient, axes, &options)
                     })?;
                     return PyTuple::new(py, found);

@@ -117,7 +117,13 @@ impl OnDevice<'_> {
         let (x, [second, mask, weight, bias, targets, scales]) = (x.view(&x_there)?, views);
         let (axes, device) = (case.axes.unwrap_or_default(), &self.device.clone());
         let arrays = gpu::RowArrays { mask, weight, bias, gradient: second, targets, scales, noted: None };
-        let norm = |of: &super::case::Norm| gpu::Norm { weight, bias, weight_offset: of.offset, epsilon: of.epsilon };
+        let norm = |&super::case::Norm { offset: weight_offset, epsilon, .. }: &_| gpu::Norm {
+            weight,
+            bias,
+            weight_offset,
+            epsilon,
+            noted: None,
+        };
         let (pairs, other) = (gpu::Pairs { axes: case.axes, gradient: scales }, || second.expect("a second array"));
         match case.what {
             What::Softmax { log, scale, .. } => {

@@ -68,7 +68,7 @@ fn norm(r: &mut Random, on: &On, dtype: DType, what: &str) {
     let [of_weight, of_bias] = [&weight, &bias].map(|array| array.as_ref().map(|array| on.upload(array)));
     let weights = weight.as_ref().zip(of_weight.as_ref()).map(|(array, buffer)| on.view(buffer, array));
     let biases = bias.as_ref().zip(of_bias.as_ref()).map(|(array, buffer)| on.view(buffer, array));
-    let options = rows::Norm { weight: weights, bias: biases, weight_offset, epsilon };
+    let options = rows::Norm { weight: weights, bias: biases, weight_offset, epsilon, noted: None };
     let got = if layer { rows::layer_norm } else { rows::rms_norm }(on.view(&there, &x), &axes, &options, &on.stream);
     let of = [&weight, &bias].map(|array| array.as_ref().map(|array| array.dtype));
     let what = format!("{what} {shape:?} {axes:?} {:?}+{} layer {layer} {of:?}", x.strides, x.first);
