@@ -40,6 +40,8 @@ def test_group_norm(dtype, seed):
     same(composed.group_norm(x, groups, weight, bias, eps), wf.group_norm(x, groups, weight, bias, epsilon=eps))
     found = composed.group_norm_backward(x, gradient, groups, weight, bias, eps)
     all_same(found, _native.group_norm_backward(x, gradient, groups, weight, bias, eps, 0.0))
+    frozen = composed.group_norm_backward(x, gradient, groups, weight, bias, eps, True)
+    all_same(frozen, (found[0], None, found[2]))
 
 
 @pytest.mark.parametrize("dtype", ROUNDED)
@@ -56,6 +58,8 @@ def test_batch_norm(dtype, seed):
     all_same(found, _native.batch_norm(x, weight, bias, *statistics, 1, eps))
     found = composed.batch_norm_backward(x, gradient, 1, eps, weight, bias, *statistics)
     all_same(found, _native.batch_norm_backward(x, gradient, 1, eps, weight, bias, *statistics))
+    frozen = composed.batch_norm_backward(x, gradient, 1, eps, weight, bias, *statistics, True)
+    all_same(frozen, (found[0], None, found[2]))
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, torch.int8, torch.uint8, torch.int64, torch.bool])

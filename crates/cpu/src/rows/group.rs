@@ -285,7 +285,8 @@ impl<'a> Problem<'a> {
             };
             array.map(sum).transpose()
         };
-        Ok(NormGradients { x, weight: down(options.weight, 0)?, bias: down(options.bias, 1)? })
+        let of_weight = options.weight.filter(|_| !options.frozen);
+        Ok(NormGradients { x, weight: down(of_weight, 0)?, bias: down(options.bias, 1)? })
     }
 
     /// Writes the gradients of a slab's elements, and returns the sums of each channel of each sample: of the products

@@ -29,13 +29,15 @@ pub struct Norm<'a> {
     pub bias: Option<ArrayRef<'a>>,
     /// Added to the mean square, or to the variance, before its root is taken. Default 1e-5.
     pub epsilon: f64,
+    /// Whether gradients leave out that of the weights. Default false.
+    pub frozen: bool,
     /// How many threads; `None`: as many as rayon's current pool has.
     pub threads: Option<usize>,
 }
 
 impl Default for Norm<'_> {
     fn default() -> Self {
-        Self { weight: None, weight_offset: 0.0, bias: None, epsilon: 1e-5, threads: None }
+        Self { weight: None, weight_offset: 0.0, bias: None, epsilon: 1e-5, frozen: false, threads: None }
     }
 }
 
@@ -44,7 +46,7 @@ impl Default for Norm<'_> {
 pub struct NormGradients {
     /// Of the elements: an array of their shape and dtype.
     pub x: Array,
-    /// Of the weights, if there are any: a tree over the rows, rounded to their dtype.
+    /// Of the weights, if there are any and they are not frozen: a tree over the rows, rounded to their dtype.
     pub weight: Option<Array>,
     /// Of the biases, if there are any.
     pub bias: Option<Array>,
@@ -245,7 +247,8 @@ fn backward(
     check(&call, options)?;
     call.alike("the gradients", &gradient)?;
     with_float!(x.dtype(), F => {
-        let (weight, bias) = (options.weight.is_some(), options.bias.is_some());
+        let of_weight = options.weight.filter(|_| !options.frozen);
+        let (weight, bias) = (of_weight.is_some(), options.bias.is_some());
         let rows = statistics.map(|given| rows::<F>(&call, given)).transpose()?;
         let op = Backward { forward: of::<F>(layer, &call, options, None)?, rows, weight, bias };
         let inputs = [call.input(x), call.input(gradient)];
@@ -258,7 +261,7 @@ fn backward(
             };
             array.map(|array| of(array.dtype())).transpose()
         };
-        let (weight, bias) = (sums(&options.weight)?, sums(&options.bias)?);
+        let (weight, bias) = (sums(&of_weight)?, sums(&options.bias)?);
         Ok(NormGradients { x: results.array.expect("the array was asked for"), weight, bias })
     })
 }

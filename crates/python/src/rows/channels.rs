@@ -29,11 +29,13 @@ fn group_norm<'py>(
     let (input, weight, bias) = (host(x)?, optional(weight)?, optional(bias)?);
     let (x, weight, bias) = (input.layout()?, layout(&weight)?, layout(&bias)?);
     computed(&input, &x, |threads| {
-        rows::group_norm(x, num_groups.0, &Norm { weight, weight_offset, bias, epsilon, threads })
+        rows::group_norm(x, num_groups.0, &Norm { weight, weight_offset, bias, epsilon, frozen: false, threads })
     })
 }
 
 #[pyfunction]
+#[pyo3(signature = (x, gradient, groups, weight, bias, epsilon, weight_offset, frozen=false))]
+#[allow(clippy::too_many_arguments)]
 fn group_norm_backward<'py>(
     x: &Bound<'py, PyAny>,
     gradient: &Bound<'py, PyAny>,
@@ -42,11 +44,12 @@ fn group_norm_backward<'py>(
     bias: Object<'_, 'py>,
     epsilon: f64,
     weight_offset: f64,
+    frozen: bool,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let (input, gradient, weights, biases) = (host(x)?, host(gradient)?, optional(weight)?, optional(bias)?);
     let (x, gradient, weight, bias) = (input.layout()?, gradient.layout()?, layout(&weights)?, layout(&biases)?);
     let found = pool::run(input.py(), x.len(), |how| {
-        let options = Norm { weight, weight_offset, bias, epsilon, threads: how.threads };
+        let options = Norm { weight, weight_offset, bias, epsilon, frozen, threads: how.threads };
         rows::group_norm_backward(x, gradient, groups.0, &options)
     })?;
     gradients(&input, &weights, &biases, found)

@@ -106,7 +106,7 @@ macro_rules! functions {
                 let (weight, bias) = (optional(weight)?, optional(bias)?);
                 let (x, weight, bias) = (input.layout()?, layout(&weight)?, layout(&bias)?);
                 let axes = axis.of(&x);
-                let options = |threads| Norm { weight, weight_offset, bias, epsilon, threads };
+                let options = |threads| Norm { weight, weight_offset, bias, epsilon, frozen: false, threads };
                 match layout(&residual)? {
                     None => computed(&input, &x, |threads| rows::$name(x, &axes, &options(threads))),
                     Some(residual) => {
@@ -121,6 +121,8 @@ macro_rules! functions {
             }
 
             #[pyfunction]
+            #[pyo3(signature = (x, gradient, weight, bias, axis, epsilon, weight_offset, frozen=false))]
+            #[allow(clippy::too_many_arguments)]
             fn $backward<'py>(
                 x: &Bound<'py, PyAny>,
                 gradient: &Bound<'py, PyAny>,
@@ -129,10 +131,12 @@ macro_rules! functions {
                 axis: Axes,
                 epsilon: f64,
                 weight_offset: f64,
+                frozen: bool,
             ) -> PyResult<Bound<'py, PyTuple>> {
                 let py = x.py();
                 if let Some(on) = GpuRows::of(stringify!($backward), x, [None, weight, bias, Some(gradient)])? {
-                    let wanted = [Wanted::Elements, Wanted::Weight, Wanted::Bias].map(Some);
+                    let of_weight = (!frozen).then_some(Wanted::Weight);
+                    let wanted = [Some(Wanted::Elements), of_weight, Some(Wanted::Bias)];
                     let axes = axis.of_rank(on.rank());
                     let found = on.results(axes, [epsilon, weight_offset], wanted, |device, x, axes, arrays| {
                         let &RowArrays { weight, bias, noted, .. } = arrays;
@@ -147,7 +151,7 @@ macro_rules! functions {
                 let (x, gradient) = (input.layout()?, gradient.layout()?);
                 let (weight, bias, axes) = (layout(&weights)?, layout(&biases)?, axis.of(&x));
                 let found = pool::run(py, x.len(), |how| {
-                    let options = Norm { weight, weight_offset, bias, epsilon, threads: how.threads };
+                    let options = Norm { weight, weight_offset, bias, epsilon, frozen, threads: how.threads };
                     rows::$backward(x, gradient, &axes, &options)
                 })?;
                 gradients(&input, &weights, &biases, found)

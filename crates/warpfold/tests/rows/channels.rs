@@ -2,7 +2,9 @@
 
 use warpfold::core::ops::{Deviation, Sum};
 use warpfold::core::{Element, Reducer, tree};
-use warpfold::rows::{BatchNorm, Norm, batch_norm, batch_norm_backward, group_norm, group_norm_backward, layer_norm};
+use warpfold::rows::{
+    BatchNorm, Norm, NormGradients, batch_norm, batch_norm_backward, group_norm, group_norm_backward, layer_norm,
+};
 use warpfold::{Array, ArrayRef, DType, Error, RowError};
 
 use crate::reference::{Random, Strided};
@@ -82,9 +84,13 @@ fn check_groups(r: &mut Random, dtype: DType, shape: &[usize], groups: usize, wh
         weight_offset,
         epsilon,
         threads: Some(1 + r.below(3)),
+        ..Norm::default()
     };
     let got = group_norm(x.view(), groups, &options).unwrap();
     let of = group_norm_backward(x.view(), g.view(), groups, &options).unwrap();
+    let frozen = group_norm_backward(x.view(), g.view(), groups, &Norm { frozen: true, ..options }).unwrap();
+    let of_rest = |of: &NormGradients| (bits(&of.x), of.bias.as_ref().map(bits));
+    assert!(frozen.weight.is_none() && of_rest(&frozen) == of_rest(&of), "{what} {shape:?} in {groups}, frozen");
     let what = format!("{what} {shape:?} in {groups} {:?} {:?}", x.strides, g.strides);
     with_float!(dtype, F => {
         let (x, g) = (wide::<F>(&x), wide::<F>(&g));

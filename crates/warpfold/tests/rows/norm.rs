@@ -3,8 +3,8 @@
 use warpfold::core::ops::{Deviation, Square, Sum};
 use warpfold::core::{Element, Reducer, tree};
 use warpfold::rows::{
-    Norm, layer_norm, layer_norm_backward, layer_norm_backward_given, layer_norm_residual, rms_norm, rms_norm_backward,
-    rms_norm_residual,
+    Norm, NormGradients, layer_norm, layer_norm_backward, layer_norm_backward_given, layer_norm_residual, rms_norm,
+    rms_norm_backward, rms_norm_residual,
 };
 use warpfold::{ArrayRef, DType, RowError};
 
@@ -52,7 +52,7 @@ fn forward() {
         let epsilon = [0.0, 1e-5, 1e-3][r.below(3)];
         let threads = Some(1 + r.below(3));
         let (given, added) = (weight.as_ref().map(Strided::view), bias.as_ref().map(Strided::view));
-        let options = Norm { weight: given, bias: added, weight_offset, epsilon, threads };
+        let options = Norm { weight: given, bias: added, weight_offset, epsilon, threads, ..Norm::default() };
         let (got, sum) = match &residual {
             Some(residual) => {
                 let op = if layer { layer_norm_residual } else { rms_norm_residual };
@@ -129,6 +129,12 @@ fn check_backward(r: &mut Random, dtype: DType, shape: &[usize], axes: &[isize],
     };
     let op = if layer { layer_norm_backward } else { rms_norm_backward };
     let got = op(x.view(), g.view(), axes, &options).unwrap();
+    let frozen = op(x.view(), g.view(), axes, &Norm { frozen: true, ..options }).unwrap();
+    let of_rest = |of: &NormGradients| (bits(&of.x), of.bias.as_ref().map(bits));
+    assert!(
+        frozen.weight.is_none() && of_rest(&frozen) == of_rest(&got),
+        "{what} {shape:?} {axes:?} layer {layer}, frozen"
+    );
     let what = format!("{what} {shape:?} {axes:?} layer {layer} {:?} {:?}", x.strides, g.strides);
     let (of_x, of_g) = (x.view(), g.view());
     with_float!(dtype, F => {

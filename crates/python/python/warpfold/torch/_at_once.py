@@ -10,11 +10,9 @@ from . import _composed, _loss_ops
 from ._ops import _recorded, quick_apply
 
 
-def applies(logits, target, weight, axis):
-    """Whether a gradient will be wanted, of a tensor on a GPU whose classes lie side by side."""
-    if not (logits.is_cuda and logits.requires_grad and all(n == 1 for n in logits.shape[axis + 1 :])):
-        return False
-    return bool(_recorded((logits, target, weight)))
+def applies(logits, axis):
+    """Whether the gradient of logits is wanted, on a GPU, and their classes lie side by side."""
+    return logits.is_cuda and logits.requires_grad and all(n == 1 for n in logits.shape[axis + 1 :])
 
 
 class AtOnce(torch.autograd.Function):

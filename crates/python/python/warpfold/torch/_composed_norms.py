@@ -58,8 +58,8 @@ def group_norm(x, groups, weight, bias, eps):
     return _rounded(_affine(normal, weight, bias, (1, channels, 1)), x.dtype).view(x.shape)
 
 
-def group_norm_backward(x, gradient, groups, weight, bias, eps):
-    """The gradients of the elements, the weights and the biases."""
+def group_norm_backward(x, gradient, groups, weight, bias, eps, frozen=False):
+    """The gradients of the elements, the weights if they are not frozen, and the biases."""
     samples, channels, run = _checked("group_norm_backward", x, groups, weight=weight, bias=bias)
     dtype, count = real(x), channels // groups * run
     normal, _, inverse = _normalised(x.to(dtype).reshape(samples * groups, count), eps)
@@ -69,8 +69,11 @@ def group_norm_backward(x, gradient, groups, weight, bias, eps):
     w = 1 if weight is None else weight.to(dtype).view(1, groups, -1, 1)
     total, slope = (_over(_sum(sums * w, [2], True), count) for sums in (totals, dots))
     of_x = ((g * w - total) - normal * slope) * inverse
-    down = (_sum(sums.reshape(samples, channels), [0]) for sums in (dots, totals))
-    of_weight, of_bias = (_like(numbers, array) for numbers, array in zip(down, (weight, bias)))
+
+    def down(sums, array):
+        return None if array is None else _rounded(_sum(sums.reshape(samples, channels), [0]), array.dtype)
+
+    of_weight, of_bias = down(dots, None if frozen else weight), down(totals, bias)
     return _rounded(of_x, x.dtype).view(x.shape), of_weight, of_bias
 
 
@@ -112,16 +115,19 @@ def batch_norm(x, weight, bias, mean, variance, axis, eps):
     return y, of.mean, _native.var(of.rows(x), 1)
 
 
-def batch_norm_backward(x, gradient, axis, eps, weight, bias, mean, variance):
-    """The gradients of the elements, the weights and the biases."""
+def batch_norm_backward(x, gradient, axis, eps, weight, bias, mean, variance, frozen=False):
+    """The gradients of the elements, the weights if they are not frozen, and the biases."""
     of = _Channels("batch_norm_backward", x, axis, eps, mean, variance, weight, bias)
     g, count = of.rows(gradient), of.shape[1]
-    dots, totals = (_sum(terms, [1]) for terms in (g * of.normal, g))
+    of_weight = None if frozen else weight
+    # Statistics that are given do not depend on the elements.
+    dots = _sum(g * of.normal, [1]) if of_weight is not None or not of.given else None
+    totals = _sum(g, [1]) if bias is not None or not of.given else None
     factor = of.inverse if weight is None else of.inverse * weight.to(of.dtype)
     if not of.given:
         total, slope = (_over(sums, count).unsqueeze(1) for sums in (totals, dots))
         g = (g - total) - of.normal * slope
-    return of.result(g * factor.unsqueeze(1)), _like(dots, weight), _like(totals, bias)
+    return of.result(g * factor.unsqueeze(1)), _like(dots, of_weight), _like(totals, bias)
 
 
 # The first elements along an axis in an order.

@@ -2,7 +2,7 @@
 
 import torch
 
-from . import _at_once, _loss_ops, _norm_ops, _ops
+from . import _at_once, _loss_ops, _ops
 from ._composed import divided
 
 
@@ -25,6 +25,23 @@ def _checked_also(name, *tensors):
     for x in tensors:
         if x is not None:
             _checked(name, x)
+
+
+def _asked(name, input, *tensors):
+    """What `_ops._recorded` says of tensors of floats, of which all but the first may be left out: what are none are
+    refused, as by `_checked`."""
+    recorded = _ops._recorded((input, *tensors))
+    if recorded is None or input is None:
+        _checked(name, input)
+        _checked_also(name, *tensors)
+        return recorded
+    # Plain tensors on the CPU or a GPU.
+    if not input.is_floating_point():
+        _checked(name, input)
+    for x in tensors:
+        if x is not None and not x.is_floating_point():
+            _checked(name, x)
+    return recorded
 
 
 def _axis(x, dim):
@@ -59,9 +76,9 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
 
 def _softmax(name, op, input, dim, dtype):
     input = input if dtype is None or not isinstance(input, torch.Tensor) else input.to(dtype)
-    _checked(name, input)
+    recorded = _asked(name, input)
     x, dim = _axis(input, dim)
-    return op(x, dim) if x is input else op(x, dim).view(())
+    return op.known(recorded, x, dim) if x is input else op(x, dim).view(())
 
 
 def cross_entropy(
@@ -82,23 +99,27 @@ def cross_entropy(
     >>> wf.torch.cross_entropy(torch.tensor([[0.0, 1000.0], [0.0, 1000.0]]), torch.tensor([1, 0]))
     tensor(500.)
     """
+    recorded = _ops._recorded((input, target, weight))
     _checked("cross_entropy", input)
     _checked_also("cross_entropy", weight)
     reduction = _reduction(reduction, size_average, reduce)
     if not isinstance(target, torch.Tensor):
         raise TypeError(f"warpfold.torch.cross_entropy takes tensors, not {type(target).__name__}")
-    if input.dim() == 0:
+    rank = input.dim()
+    if rank == 0:
         raise ValueError("warpfold.torch.cross_entropy: the input has no axis of classes")
-    dim = 0 if input.dim() == 1 else 1
+    dim = 0 if rank == 1 else 1
     if target.is_floating_point():
         if target.shape != input.shape:
             raise ValueError(f"the target has shape {tuple(target.shape)}, and the input {tuple(input.shape)}")
         if ignore_index >= 0:
             raise ValueError("warpfold.torch.cross_entropy: targets that are distributions take no ignore_index")
-        return _loss_ops.cross_entropy_of_distributions(input, target, weight, dim, label_smoothing, reduction)
-    if not label_smoothing and reduction != "none" and _at_once.applies(input, target, weight, dim):
+        options = dim, label_smoothing, reduction
+        return _loss_ops.cross_entropy_of_distributions.known(recorded, input, target, weight, *options)
+    if recorded and not label_smoothing and reduction != "none" and _at_once.applies(input, dim):
         return _at_once.at_once(input, target, weight, dim, ignore_index, reduction)
-    return _loss_ops.cross_entropy(input, target, weight, dim, ignore_index, label_smoothing, reduction)[0]
+    options = dim, ignore_index, label_smoothing, reduction
+    return _loss_ops.cross_entropy.known(recorded, input, target, weight, *options)[0]
 
 
 def _reduction(reduction, size_average=None, reduce=None):
@@ -120,6 +141,10 @@ def _alike(x, y):
 
 def _loss(name, kind, input, target, reduction, weight=None, parameter=0.0, by_weights=False):
     """A loss of elements and targets, which are broadcast and promoted to one dtype."""
+    if weight is None and type(input) is type(target) is torch.Tensor:
+        if input.dtype is target.dtype and input.shape == target.shape:
+            recorded = _asked(name, input, target)
+            return _loss_ops.loss.known(recorded, input, target, kind, parameter, reduction)
     _checked(name, input)
     _checked_also(name, weight)
     if not isinstance(target, torch.Tensor):

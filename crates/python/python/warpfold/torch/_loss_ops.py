@@ -288,7 +288,8 @@ def _setup_cosine(ctx, inputs, output):
 
 def _pull_cosine(ctx, gradient):
     x, y = ctx.saved_tensors
-    of = [cosine_backward(gradient, *both, *ctx.options) for both in ((x, y), (y, x))]
+    wanted = zip(ctx.needs_input_grad, ((x, y), (y, x)))
+    of = [cosine_backward(gradient, *both, *ctx.options) if needed else None for needed, both in wanted]
     return *of, None, None
 
 

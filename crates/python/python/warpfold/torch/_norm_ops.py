@@ -14,49 +14,58 @@ def _defined(name, options, results, shapes, forward, backward, formula, count=3
     `options` is a schema, `results` that of the results, and `shapes` gives them for tracing. The first `count`
     arguments are tensors: the first three have gradients, and all but the first may be None. `formula` is the
     definition of the first result, by PyTorch.
+
+    The gradient is asked for that of the weights, if they are not `frozen`; and for that of the biases, which it needs
+    for nothing else, by these.
     """
     tensors = "Tensor x, Tensor? weight, Tensor? bias"
 
     def shapes_of(gradient, x, weight, bias, *rest):
-        return tuple(x.new_empty(0) if array is None else _like(array) for array in (x, weight, bias))
+        wanted = x, None if rest[-1] else weight, bias
+        return tuple(x.new_empty(0) if array is None else _like(array) for array in wanted)
 
     schema = f"{tensors}, {options}"
     op = _define(name, f"({schema}) -> {results}", forward, shapes)
-    of = _define(f"{name}_backward", f"(Tensor gradient, {schema}) -> (Tensor, Tensor, Tensor)", backward, shapes_of)
+    schema = f"(Tensor gradient, {schema}, bool frozen) -> (Tensor, Tensor, Tensor)"
+    of = _define(f"{name}_backward", schema, backward, shapes_of)
+    nothing = [None] * (options.count(",") + 1)
 
     def setup(ctx, inputs, output):
-        last = len(inputs) - ctx_options
-        ctx.options = inputs[last:]
-        ctx.save_for_backward(*inputs[:last])
+        ctx.options = inputs[count:]
+        ctx.save_for_backward(*inputs[:count])
 
-    ctx_options = options.count(",") + 1 - (count - 3)
-    nothing = [None] * (count - 3 + ctx_options)
+    def setup_of(ctx, inputs, output):
+        ctx.options = inputs[count + 1 :]
+        ctx.save_for_backward(*inputs[: count + 1])
 
     def pull(ctx, gradient, *others):
-        # Once: checkpoints compute what was saved when it is asked for.
-        saved = ctx.saved_tensors
-        of_x, of_weight, of_bias = of(gradient, *saved, *ctx.options)
-        _, weight, bias, *_ = saved
-        return of_x, None if weight is None else of_weight, None if bias is None else of_bias, *nothing
+        x, weight, bias, *rest = ctx.saved_tensors
+        _, of_weight, of_bias, *_ = ctx.needs_input_grad
+        bias = bias if of_bias else None
+        found = of(gradient, x, weight, bias, *rest, *ctx.options, not of_weight)
+        return found[0], found[1] if of_weight else None, found[2] if of_bias else None, *nothing
 
     def pull_of(ctx, *gradients):
         gradient, *arrays = ctx.saved_tensors
         arrays, rest = arrays[:3], arrays[3:]
+        *options, frozen = ctx.options
         given = [array for array in arrays if array is not None]
+        is_wanted = [array is not None and not (frozen and i == 1) for i, array in enumerate(arrays)]
 
         def filled(given):
             given = iter(given)
             return [None if array is None else next(given) for array in arrays]
 
         def of_given(gradient, *given):
-            return _pulled(lambda *given: formula(*filled(given), *rest, *ctx.options), given, gradient)
+            found = _pulled(lambda *given: formula(*filled(given), *rest, *options), given, gradient)
+            return tuple(of for of, wanted in zip(filled(found), is_wanted) if wanted)
 
-        cotangents = tuple(g for g, array in zip(gradients, arrays) if array is not None)
+        cotangents = tuple(g for g, wanted in zip(gradients, is_wanted) if wanted)
         of_gradient, *found = _pulled(of_given, (gradient, *given), cotangents)
-        return of_gradient, *filled(found), *nothing
+        return of_gradient, *filled(found), *nothing, None
 
     op.register_autograd(pull, setup_context=setup)
-    of.register_autograd(pull_of, setup_context=setup)
+    of.register_autograd(pull_of, setup_context=setup_of)
     return op, of
 
 
@@ -73,8 +82,8 @@ def _of_last_axes(name, formula):
     def compute(x, weight, bias, rank, eps, offset):
         return forward(x, weight, bias, _axes(rank), epsilon=eps, weight_offset=offset)
 
-    def compute_of(gradient, x, weight, bias, rank, eps, offset):
-        return backward(x, gradient, weight, bias, _axes(rank), eps, offset)
+    def compute_of(gradient, x, weight, bias, rank, eps, offset, frozen):
+        return backward(x, gradient, weight, bias, _axes(rank), eps, offset, frozen)
 
     def shape(x, *rest):
         return _like(x)
@@ -98,9 +107,11 @@ def _of_last_axes(name, formula):
 
     def pull(ctx, gradient, of_sum):
         total, weight, bias = ctx.saved_tensors
-        of_x, of_weight, of_bias = of(gradient, total, weight, bias, *ctx.options)
+        _, _, needs_weight, needs_bias, *_ = ctx.needs_input_grad
+        bias = bias if needs_bias else None
+        of_x, of_weight, of_bias = of(gradient, total, weight, bias, *ctx.options, not needs_weight)
         of_x = of_x + of_sum
-        given = (None if array is None else g for g, array in ((of_weight, weight), (of_bias, bias)))
+        given = of_weight if needs_weight else None, of_bias if needs_bias else None
         return of_x, of_x.to(ctx.dtype), *given, None, None, None
 
     schema = f"(Tensor x, Tensor residual, Tensor? weight, Tensor? bias, {options}) -> (Tensor, Tensor)"
@@ -134,10 +145,10 @@ def _group_norm(x, weight, bias, groups, eps):
     return _native.group_norm(x, groups, weight, bias, epsilon=eps)
 
 
-def _group_norm_backward(gradient, x, weight, bias, groups, eps):
+def _group_norm_backward(gradient, x, weight, bias, groups, eps, frozen):
     if x.is_cuda:
-        return _composed_norms.group_norm_backward(x, gradient, groups, weight, bias, eps)
-    return _native.group_norm_backward(x, gradient, groups, weight, bias, eps, 0.0)
+        return _composed_norms.group_norm_backward(x, gradient, groups, weight, bias, eps, frozen)
+    return _native.group_norm_backward(x, gradient, groups, weight, bias, eps, 0.0, frozen)
 
 
 group_norm, _ = _defined(
@@ -171,10 +182,12 @@ def _batch_norm_shapes(x, weight, bias, mean, var, eps):
     return _like(x), *(x.new_empty(channels, dtype=dtype) for _ in range(2))
 
 
-def _batch_norm_backward(gradient, x, weight, bias, mean, var, eps):
+def _batch_norm_backward(gradient, x, weight, bias, mean, var, eps, frozen):
     if x.is_cuda:
-        return _composed_norms.batch_norm_backward(x, gradient, _channels_axis(x), eps, weight, bias, mean, var)
-    return _native.batch_norm_backward(x, gradient, _channels_axis(x), eps, weight, bias, mean, var)
+        given = _channels_axis(x), eps, weight, bias, mean, var, frozen
+        return _composed_norms.batch_norm_backward(x, gradient, *given)
+    found = _native.batch_norm_backward(x, gradient, _channels_axis(x), eps, weight, bias, mean, var)
+    return (found[0], None, found[2]) if frozen else found
 
 
 def _plain_batch_norm(x, weight, bias, mean, var, eps):

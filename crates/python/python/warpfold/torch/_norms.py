@@ -3,7 +3,7 @@
 import torch
 
 from . import _norm_ops
-from ._functions import _checked, _checked_also
+from ._functions import _asked, _checked, _checked_also
 
 _EPS, _EPS_OF_DOUBLES = (torch.finfo(dtype).eps for dtype in (torch.float32, torch.float64))
 
@@ -21,12 +21,14 @@ def rms_norm(input, normalized_shape, weight=None, eps=None, *, residual=None, w
     >>> wf.torch.rms_norm(torch.tensor([1.0, 7.0]), [2], residual=torch.tensor([2.0, -10.0]))
     (tensor([ 1., -1.]), tensor([ 3., -3.]))
     """
-    _checked("rms_norm", input)
-    _checked_also("rms_norm", weight, residual)
+    recorded = _asked("rms_norm", input, weight, residual)
     if eps is None:
         eps = _EPS_OF_DOUBLES if input.dtype == torch.float64 else _EPS
     rank = _normalized("rms_norm", input, normalized_shape)
-    return _normed("rms_norm", input, residual, weight, None, rank, eps, float(weight_offset))
+    if residual is None:
+        return _norm_ops.rms_norm.known(recorded, input, weight, None, rank, eps, float(weight_offset))
+    _alike("rms_norm", input, residual)
+    return _norm_ops.rms_norm_residual.known(recorded, input, residual, weight, None, rank, eps, float(weight_offset))
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, residual=None, weight_offset=0.0):
@@ -38,27 +40,26 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, res
     >>> wf.torch.layer_norm(torch.tensor([1.0, 3.0]), [2], eps=0.0)
     tensor([-1.,  1.])
     """
-    _checked("layer_norm", input)
-    _checked_also("layer_norm", weight, bias, residual)
+    recorded = _asked("layer_norm", input, weight, bias, residual)
     rank = _normalized("layer_norm", input, normalized_shape)
-    return _normed("layer_norm", input, residual, weight, bias, rank, eps, float(weight_offset))
-
-
-def _normed(name, input, residual, *arguments):
     if residual is None:
-        return getattr(_norm_ops, name)(input, *arguments)
+        return _norm_ops.layer_norm.known(recorded, input, weight, bias, rank, eps, float(weight_offset))
+    _alike("layer_norm", input, residual)
+    return _norm_ops.layer_norm_residual.known(recorded, input, residual, weight, bias, rank, eps, float(weight_offset))
+
+
+def _alike(name, input, residual):
     if residual.shape != input.shape:
         raise ValueError(
             f"warpfold.torch.{name}: the residual has shape {list(residual.shape)}, and must have that of the input, "
             f"{list(input.shape)}"
         )
-    return getattr(_norm_ops, f"{name}_residual")(input, residual, *arguments)
 
 
 def _normalized(name, input, shape):
     """How many axes are normalised."""
-    shape = tuple(shape)
-    if not shape or input.shape[-len(shape) :] != shape:
+    shape, own = tuple(shape), input.shape
+    if not shape or own[-len(shape) :] != shape:
         raise ValueError(
             f"warpfold.torch.{name}: normalized_shape is {list(shape)}, which must be the shape of the last axes of "
             f"the input, whose shape is {list(input.shape)}"
@@ -73,15 +74,14 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     >>> wf.torch.group_norm(torch.tensor([[1.0, 3.0, 10.0, 30.0]]), 2, eps=0.0)
     tensor([[-1.,  1., -1.,  1.]])
     """
-    _checked("group_norm", input)
-    _checked_also("group_norm", weight, bias)
+    recorded = _asked("group_norm", input, weight, bias)
     if input.dim() < 2:
         raise ValueError(f"warpfold.torch.group_norm: the input needs 2 axes at least, and has {input.dim()}")
     if num_groups < 1 or input.shape[1] % num_groups:
         raise ValueError(
             f"warpfold.torch.group_norm: num_groups is {num_groups}, which must divide the channels, {input.shape[1]}"
         )
-    return _norm_ops.group_norm(input, weight, bias, num_groups, eps)
+    return _norm_ops.group_norm.known(recorded, input, weight, bias, num_groups, eps)
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):

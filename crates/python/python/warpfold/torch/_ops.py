@@ -3,7 +3,7 @@
 An operator's gradient is an operator, too. The gradient of that, a second derivative, is PyTorch's own arithmetic.
 Where nothing is traced or transformed, what an operator computes is called as it is, by a plain autograd function if a
 gradient is recorded: PyTorch's way to an operator that is written in Python takes the host several times as long as the
-rest of a call. `_recorded` decides which way a call takes, and is asked once.
+rest of a call. `_recorded` decides which way a call takes, and is asked once: `known` of an operator takes its answer.
 """
 
 import functools
@@ -44,7 +44,8 @@ def _is_traced():
 
 def _recorded(arguments):
     """Whether the gradient of a tensor among the arguments is to be recorded. None if tensors, or calls, are not plain:
-    traced, transformed, of a class of their own, on several devices or on others than ours."""
+    traced, transformed, of a class of their own, on several devices or on others than ours; or if an argument is
+    neither a tensor nor None."""
     if _is_traced():
         return None
     on_gpu, wanted = None, False
@@ -53,12 +54,13 @@ def _recorded(arguments):
         if kind is _Tensor or kind is _Parameter:
             if _is_wrapped(x) or _is_batched(x) or x._is_zerotensor():
                 return None
-            if on_gpu is None:
-                on_gpu = x.is_cuda
-            if not (x.is_cuda if on_gpu else x.is_cpu):
-                return None
+            here = x.is_cuda
+            if here is not on_gpu:
+                if on_gpu is not None or not (here or x.is_cpu):
+                    return None
+                on_gpu = here
             wanted = wanted or x.requires_grad
-        elif x is not None and isinstance(x, _Tensor):
+        elif x is not None:
             return None
     return wanted and _is_grad_enabled()
 
@@ -150,6 +152,13 @@ def _define(name, schema, compute, shape):
             return operator.dispatch(*arguments)
         return operator.apply(*arguments) if recorded else compute(*arguments)
 
+    def known(recorded, *arguments):
+        """The same where `_recorded` has been asked."""
+        if recorded is None:
+            return operator.dispatch(*arguments)
+        return operator.apply(*arguments) if recorded else compute(*arguments)
+
+    call.known = known
     call.register_autograd = functools.partial(operator.register_autograd, call)
     call.register_vmap = functools.partial(operator.register_vmap, call)
     call.register_vmap(_one_by_one)
