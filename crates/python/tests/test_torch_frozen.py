@@ -100,7 +100,7 @@ def test_second_derivatives(name, wanted):
 @pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])
 def test_what_is_frozen_is_empty(name):
     x, weight, bias, gradient = make(5, 6), make(6, seed=1), make(6, seed=2), make(5, 6, seed=3)
-    operator, options = getattr(torch.ops.warpfold, f"{name}_backward"), (1, 1e-5, 0.0)
+    operator, options = getattr(torch.ops.warpfold, f"{name}_backward"), (None, 1, 1e-5, 0.0)
     of_x, of_weight, of_bias = operator(gradient, x, weight, None, *options, True)
     assert of_x.shape == x.shape and of_weight.numel() == of_bias.numel() == 0
     every = operator(gradient, x, weight, bias, *options, False)

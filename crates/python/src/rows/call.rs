@@ -106,6 +106,7 @@ macro_rules! text {
 pub(super) use text;
 
 /// The axes of a row. `None`: all.
+#[derive(Clone)]
 pub struct Axes(pub Option<Vec<isize>>);
 
 impl Axes {

@@ -1,12 +1,11 @@
 //! Root-mean-square norm and layer norm.
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use warpfold::Array;
-use warpfold::cuda;
 use warpfold::cuda::rows::{RowArrays, RowMap};
+use warpfold::cuda::{self, ArrayView, Device};
 use warpfold::rows::{self, Norm, NormGradients};
+use warpfold::{Array, Error};
 
 use super::call::{Axes, Object, computed, host, layout, optional, text};
 use crate::gpu::{GpuRows, Wanted};
@@ -49,23 +48,30 @@ fn layer_norm_backward_given<'py>(
     gradients(&input, &weights, &biases, found)
 }
 
-/// Rows of f32 or f64 on a GPU, less their mean, over their deviation; and of each row the mean, and one over the
-/// deviation.
-#[pyfunction]
-fn layer_norm_noted<'py>(x: &Bound<'py, PyAny>, epsilon: f64) -> PyResult<Bound<'py, PyTuple>> {
-    const OP: &str = "layer_norm";
-    let on = GpuRows::of(OP, x, [])?.ok_or_else(|| PyTypeError::new_err(format!("{OP}: not on a GPU")))?;
-    let wanted = [Wanted::Elements, Wanted::Noted].map(Some);
-    let found = on.results(vec![-1], [epsilon, 0.0], wanted, |device, x, axes, _| {
-        RowMap::layer_norm(device, x, axes, &cuda::rows::Norm { epsilon, ..cuda::rows::Norm::default() })
+/// What prepares a norm on a GPU.
+type Plan = fn(&Device, &ArrayView<'_>, &[isize], &cuda::rows::Norm<'_>) -> Result<RowMap, Error>;
+
+/// The wanted results of a norm, if its elements are on a GPU. The last numbers are `epsilon` and `weight_offset`.
+fn on_gpu<'py, const N: usize>(
+    (op, plan): (&'static str, Plan),
+    [x, weight, bias]: [Object<'_, 'py>; 3],
+    axis: &Axes,
+    numbers: [f64; 2],
+    wanted: [Wanted; N],
+) -> PyResult<Option<[Option<Bound<'py, PyAny>>; N]>> {
+    let x = x.expect("elements");
+    let Some(on) = GpuRows::of(op, x, [None, weight, bias, None])? else { return Ok(None) };
+    let found = on.results(axis.clone().of_rank(on.rank()), numbers, wanted.map(Some), |device, x, axes, arrays| {
+        let (&RowArrays { weight, bias, .. }, [epsilon, weight_offset]) = (arrays, numbers);
+        plan(device, x, axes, &cuda::rows::Norm { weight, weight_offset, bias, epsilon, noted: None })
     })?;
-    PyTuple::new(x.py(), found)
+    Ok(Some(found))
 }
 
 /// The two norms and their gradients: names, first lines and examples of each. A gradient's docstring is Python's, in
 /// `warpfold._rows`.
 macro_rules! functions {
-    ($($name:ident, $residual:ident, $first:literal, $example:literal, $backward:ident;)*) => {
+    ($($name:ident, $residual:ident, $first:literal, $example:literal, $noted:ident, $backward:ident;)*) => {
         $(
             #[doc = text!(
                 $first,
@@ -90,17 +96,12 @@ macro_rules! functions {
                 epsilon: f64,
                 weight_offset: f64,
             ) -> PyResult<Bound<'py, PyAny>> {
-                let on = if residual.is_none() {
-                    GpuRows::of(stringify!($name), x, [None, weight, bias, None])?
-                } else {
-                    None
-                };
-                if let Some(on) = on {
-                    let numbers = [epsilon, weight_offset];
-                    return on.run(axis.of_rank(on.rank()), numbers, |device, x, axes, arrays| {
-                        let &RowArrays { weight, bias, .. } = arrays;
-                        RowMap::$name(device, x, axes, &cuda::rows::Norm { weight, weight_offset, bias, epsilon, noted: None })
-                    });
+                if residual.is_none() {
+                    let (of, arrays) = ((stringify!($name), RowMap::$name as Plan), [Some(x), weight, bias]);
+                    let found = on_gpu(of, arrays, &axis, [epsilon, weight_offset], [Wanted::Elements])?;
+                    if let Some([found]) = found {
+                        return Ok(found.expect("it was asked for"));
+                    }
                 }
                 let (py, input, residual) = (x.py(), host(x)?, optional(residual)?);
                 let (weight, bias) = (optional(weight)?, optional(bias)?);
@@ -120,8 +121,29 @@ macro_rules! functions {
                 }
             }
 
+            /// The norm, and on a GPU what it has noted of rows for its gradients, else nothing.
             #[pyfunction]
-            #[pyo3(signature = (x, gradient, weight, bias, axis, epsilon, weight_offset, frozen=false))]
+            fn $noted<'py>(
+                x: &Bound<'py, PyAny>,
+                weight: Object<'_, 'py>,
+                bias: Object<'_, 'py>,
+                axis: Axes,
+                epsilon: f64,
+                weight_offset: f64,
+            ) -> PyResult<Bound<'py, PyTuple>> {
+                let (of, arrays) = ((stringify!($name), RowMap::$name as Plan), [Some(x), weight, bias]);
+                let wanted = [Wanted::Elements, Wanted::Noted];
+                match on_gpu(of, arrays, &axis, [epsilon, weight_offset], wanted)? {
+                    Some(found) => PyTuple::new(x.py(), found),
+                    None => {
+                        let y = $name(x, weight, bias, axis, None, epsilon, weight_offset)?;
+                        PyTuple::new(x.py(), [Some(y), None])
+                    }
+                }
+            }
+
+            #[pyfunction]
+            #[pyo3(signature = (x, gradient, weight, bias, axis, epsilon, weight_offset, frozen=false, noted=None))]
             #[allow(clippy::too_many_arguments)]
             fn $backward<'py>(
                 x: &Bound<'py, PyAny>,
@@ -132,9 +154,11 @@ macro_rules! functions {
                 epsilon: f64,
                 weight_offset: f64,
                 frozen: bool,
+                noted: Object<'_, 'py>,
             ) -> PyResult<Bound<'py, PyTuple>> {
                 let py = x.py();
-                if let Some(on) = GpuRows::of(stringify!($backward), x, [None, weight, bias, Some(gradient)])? {
+                let others = [None, weight, bias, Some(gradient), None, None, noted];
+                if let Some(on) = GpuRows::of(stringify!($backward), x, others)? {
                     let of_weight = (!frozen).then_some(Wanted::Weight);
                     let wanted = [Some(Wanted::Elements), of_weight, Some(Wanted::Bias)];
                     let axes = axis.of_rank(on.rank());
@@ -162,9 +186,9 @@ macro_rules! functions {
         pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
             $(
                 module.add_function(wrap_pyfunction!($name, module)?)?;
+                module.add_function(wrap_pyfunction!($noted, module)?)?;
                 module.add_function(wrap_pyfunction!($backward, module)?)?;
             )*
-            module.add_function(wrap_pyfunction!(layer_norm_noted, module)?)?;
             module.add_function(wrap_pyfunction!(layer_norm_backward_given, module)?)
         }
     };
@@ -175,9 +199,9 @@ functions! {
         "Each row over the root of its mean square: x / sqrt(mean(x * x) + epsilon) * weight + bias.",
         ">>> wf.rms_norm([3.0, -3.0], [1.0, 2.0], epsilon=0)\narray([ 1., -2.])\n\
          >>> wf.rms_norm([1.0, 7.0], residual=[2.0, -10.0], epsilon=0)\n(array([ 1., -1.]), array([ 3., -3.]))\n",
-        rms_norm_backward;
+        rms_norm_noted, rms_norm_backward;
     layer_norm, layer_norm_residual,
         "Each row less its mean, over its deviation: (x - mean) / sqrt(var + epsilon) * weight + bias.",
         ">>> wf.layer_norm([1.0, 3.0], bias=[0.0, 1.0], epsilon=0)\narray([-1.,  2.])\n",
-        layer_norm_backward;
+        layer_norm_noted, layer_norm_backward;
 }

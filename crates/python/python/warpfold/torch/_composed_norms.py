@@ -15,7 +15,7 @@ def _inverse(variance, eps):
 def _normalised(rows, eps):
     """Rows of float32 or float64 less their mean, over their deviation; the mean, and one over the deviation."""
     if rows.is_cuda:
-        normal, noted = _native.layer_norm_noted(rows, eps)
+        normal, noted = _native.layer_norm_noted(rows, None, None, -1, eps, 0.0)
         return normal, *noted.t().contiguous()
     normal, mean, variance = _native.batch_norm(rows, None, None, None, None, 0, eps)
     return normal, mean, _inverse(variance, eps)

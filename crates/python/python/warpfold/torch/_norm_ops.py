@@ -8,13 +8,14 @@ from . import _composed, _composed_norms
 from ._ops import _define, _like, _pulled
 
 
-def _defined(name, options, results, shapes, forward, backward, formula, count=3):
+def _defined(name, options, results, shapes, forward, backward, formula, count=3, notes=False):
     """An operator of a tensor, weights and biases, and its gradient.
 
     `options` is a schema, `results` that of the results, and `shapes` gives them for tracing. The first `count`
     arguments are tensors: the first three have gradients, and all but the first may be None. `formula` is the
     definition of the first result, by PyTorch.
 
+    If it `notes`, its second result is what it has noted of rows, which its gradient takes after the tensors.
     The gradient is asked for that of the weights, if they are not `frozen`; and for that of the biases, which it needs
     for nothing else, by these.
     """
@@ -26,19 +27,24 @@ def _defined(name, options, results, shapes, forward, backward, formula, count=3
 
     schema = f"{tensors}, {options}"
     op = _define(name, f"({schema}) -> {results}", forward, shapes)
-    schema = f"(Tensor gradient, {schema}, bool frozen) -> (Tensor, Tensor, Tensor)"
+    noted = "Tensor? noted, " if notes else ""
+    schema = f"(Tensor gradient, {tensors}, {noted}{options}, bool frozen) -> (Tensor, Tensor, Tensor)"
     of = _define(f"{name}_backward", schema, backward, shapes_of)
     nothing = [None] * (options.count(",") + 1)
 
     def setup(ctx, inputs, output):
         ctx.options = inputs[count:]
-        ctx.save_for_backward(*inputs[:count])
+        if notes:
+            _set_noted(ctx, output[1])
+        ctx.save_for_backward(*inputs[:count], *output[1:] if notes else ())
 
     def setup_of(ctx, inputs, output):
-        ctx.options = inputs[count + 1 :]
-        ctx.save_for_backward(*inputs[: count + 1])
+        ctx.options = inputs[1 + count + notes :]
+        ctx.save_for_backward(*inputs[: 1 + count])
 
     def pull(ctx, gradient, *others):
+        if gradient is None:
+            return None, None, None, *nothing
         x, weight, bias, *rest = ctx.saved_tensors
         _, of_weight, of_bias, *_ = ctx.needs_input_grad
         bias = bias if of_bias else None
@@ -62,11 +68,18 @@ def _defined(name, options, results, shapes, forward, backward, formula, count=3
 
         cotangents = tuple(g for g, wanted in zip(gradients, is_wanted) if wanted)
         of_gradient, *found = _pulled(of_given, (gradient, *given), cotangents)
-        return of_gradient, *filled(found), *nothing, None
+        return of_gradient, *filled(found), *nothing, *[None] * (1 + notes)
 
     op.register_autograd(pull, setup_context=setup)
     of.register_autograd(pull_of, setup_context=setup_of)
     return op, of
+
+
+def _set_noted(ctx, noted):
+    """What was noted has no gradient, of which PyTorch would make zeros."""
+    ctx.set_materialize_grads(False)
+    if noted is not None:
+        ctx.mark_non_differentiable(noted)
 
 
 # Norms of the last `rank` axes.
@@ -77,47 +90,71 @@ def _axes(rank):
 
 
 def _of_last_axes(name, formula):
-    forward, backward = getattr(_native, name), getattr(_native, f"{name}_backward")
+    forward, noted_too, backward = (getattr(_native, name + of) for of in ("", "_noted", "_backward"))
 
     def compute(x, weight, bias, rank, eps, offset):
-        return forward(x, weight, bias, _axes(rank), epsilon=eps, weight_offset=offset)
+        return noted_too(x, weight, bias, _axes(rank), eps, offset)
 
-    def compute_of(gradient, x, weight, bias, rank, eps, offset, frozen):
-        return backward(x, gradient, weight, bias, _axes(rank), eps, offset, frozen)
+    def compute_of(gradient, x, weight, bias, noted, rank, eps, offset, frozen):
+        noted = noted if x.is_cuda else None
+        return backward(x, gradient, weight, bias, _axes(rank), eps, offset, frozen, noted)
 
-    def shape(x, *rest):
-        return _like(x)
+    def shape(x, weight, bias, rank, *rest):
+        if not x.is_cuda:
+            return _like(x), x.new_empty(0)
+        dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
+        return _like(x), x.new_empty((*x.shape[: x.dim() - rank], 2), dtype=dtype)
 
     options = "int rank, float eps, float offset"
-    op, of = _defined(name, options, "Tensor", shape, compute, compute_of, formula)
+    op, of = _defined(name, options, "(Tensor, Tensor)", shape, compute, compute_of, formula, notes=True)
+
+    def norm(recorded, x, weight, bias, rank, eps, offset):
+        """The norm, where `_recorded` has been asked: without gradients nothing needs to be noted."""
+        if recorded is False:
+            return forward(x, weight, bias, _axes(rank), epsilon=eps, weight_offset=offset)
+        return op.known(recorded, x, weight, bias, rank, eps, offset)[0]
 
     # Of the sums of two tensors: the norm, and the sums.
 
     def compute_sum(x, residual, weight, bias, rank, eps, offset):
-        options = {"epsilon": eps, "weight_offset": offset}
         if x.is_cuda:
             sums = _composed.sums(x, residual)
-            return forward(sums, weight, bias, _axes(rank), **options), sums
-        return forward(x, weight, bias, _axes(rank), residual=residual, **options)
+            y, noted = compute(sums, weight, bias, rank, eps, offset)
+            return y, sums, noted
+        options = {"epsilon": eps, "weight_offset": offset}
+        return *forward(x, weight, bias, _axes(rank), residual=residual, **options), None
 
     def setup(ctx, inputs, output):
         _, residual, weight, bias, *ctx.options = inputs
+        _, total, noted = output
         ctx.dtype = residual.dtype
-        ctx.save_for_backward(output[1], weight, bias)
+        _set_noted(ctx, noted)
+        ctx.save_for_backward(total, weight, bias, noted)
 
-    def pull(ctx, gradient, of_sum):
-        total, weight, bias = ctx.saved_tensors
+    def pull(ctx, gradient, of_sum, _):
+        if gradient is None:
+            return of_sum, None if of_sum is None else of_sum.to(ctx.dtype), *[None] * 5
+        total, weight, bias, noted = ctx.saved_tensors
         _, _, needs_weight, needs_bias, *_ = ctx.needs_input_grad
         bias = bias if needs_bias else None
-        of_x, of_weight, of_bias = of(gradient, total, weight, bias, *ctx.options, not needs_weight)
-        of_x = of_x + of_sum
+        of_x, of_weight, of_bias = of(gradient, total, weight, bias, noted, *ctx.options, not needs_weight)
+        of_x = of_x if of_sum is None else of_x + of_sum
         given = of_weight if needs_weight else None, of_bias if needs_bias else None
         return of_x, of_x.to(ctx.dtype), *given, None, None, None
 
-    schema = f"(Tensor x, Tensor residual, Tensor? weight, Tensor? bias, {options}) -> (Tensor, Tensor)"
-    added = _define(f"{name}_residual", schema, compute_sum, lambda x, *rest: (_like(x), _like(x)))
+    def shape_of_sum(x, residual, *rest):
+        y, noted = shape(x, *rest)
+        return y, _like(x), noted
+
+    schema = f"(Tensor x, Tensor residual, Tensor? weight, Tensor? bias, {options}) -> (Tensor, Tensor, Tensor)"
+    added = _define(f"{name}_residual", schema, compute_sum, shape_of_sum)
     added.register_autograd(pull, setup_context=setup)
-    return op, added
+
+    def norm_of_sum(recorded, *arguments):
+        """The norm of the sums of two tensors, and these sums."""
+        return added.known(recorded, *arguments)[:2]
+
+    return norm, norm_of_sum
 
 
 def _weighted(weight, offset):

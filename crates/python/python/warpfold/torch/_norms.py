@@ -26,9 +26,9 @@ def rms_norm(input, normalized_shape, weight=None, eps=None, *, residual=None, w
         eps = _EPS_OF_DOUBLES if input.dtype == torch.float64 else _EPS
     rank = _normalized("rms_norm", input, normalized_shape)
     if residual is None:
-        return _norm_ops.rms_norm.known(recorded, input, weight, None, rank, eps, float(weight_offset))
+        return _norm_ops.rms_norm(recorded, input, weight, None, rank, eps, float(weight_offset))
     _alike("rms_norm", input, residual)
-    return _norm_ops.rms_norm_residual.known(recorded, input, residual, weight, None, rank, eps, float(weight_offset))
+    return _norm_ops.rms_norm_residual(recorded, input, residual, weight, None, rank, eps, float(weight_offset))
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, residual=None, weight_offset=0.0):
@@ -43,9 +43,9 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, res
     recorded = _asked("layer_norm", input, weight, bias, residual)
     rank = _normalized("layer_norm", input, normalized_shape)
     if residual is None:
-        return _norm_ops.layer_norm.known(recorded, input, weight, bias, rank, eps, float(weight_offset))
+        return _norm_ops.layer_norm(recorded, input, weight, bias, rank, eps, float(weight_offset))
     _alike("layer_norm", input, residual)
-    return _norm_ops.layer_norm_residual.known(recorded, input, residual, weight, bias, rank, eps, float(weight_offset))
+    return _norm_ops.layer_norm_residual(recorded, input, residual, weight, bias, rank, eps, float(weight_offset))
 
 
 def _alike(name, input, residual):
