@@ -166,7 +166,7 @@ impl Factors {
     fn of_host(&self) -> cpu::Norm<'_> {
         let [weight, bias] = [&self.weight, &self.bias].map(|array| array.as_ref().map(Strided::view));
         let &Self { weight_offset, epsilon, .. } = self;
-        cpu::Norm { weight, bias, weight_offset, epsilon, threads: None }
+        cpu::Norm { weight, bias, weight_offset, epsilon, ..cpu::Norm::default() }
     }
 
     fn there(&self, stream: &Stream) -> [Option<There<'_>>; 2] {

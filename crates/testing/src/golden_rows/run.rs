@@ -35,7 +35,7 @@ pub fn on_cpu(case: &Case, given: &Given) -> Result<Vec<Array>, Error> {
         bias: of(&given.bias),
         weight_offset: norm.offset,
         epsilon: norm.epsilon,
-        threads: None,
+        ..cpu::Norm::default()
     };
     let one = match case.what {
         What::Softmax { log: false, scale, .. } => cpu::softmax(x, axes, &softmax(scale)),
