@@ -6,8 +6,9 @@
 
 Tensors are so small that nearly all of a call is the host's. A sample is the mean of 200 calls back to back, sides
 take turns, and the first round is not counted; the GPU is waited for before and after a sample, not between calls.
-`frozen`: weights require no gradient. `cold`: single calls after something else, while the GPU sleeps, as `rows_bench.py` measures them (the thread of PyTorch
-that computes gradients has to wake up), or on a CPU after its caches have been filled with something else. Launches are counted by PyTorch's profiler.
+`frozen`: weights require no gradient. `cold`: single calls after something else, while the GPU sleeps, as
+`rows_bench.py` measures them (the thread of PyTorch that computes gradients has to wake up), or on a CPU after its
+caches have been filled with something else. Launches are counted by PyTorch's profiler.
 """
 
 import argparse

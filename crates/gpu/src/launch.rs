@@ -190,10 +190,25 @@ impl<A: Plain> Ready<A> {
     /// # Safety
     /// As [`Launch::queue`], of the addresses `at`.
     pub unsafe fn queue(&self, stream: &Queue, at: A) -> Result<(), CudaError> {
+        // SAFETY: the caller's.
+        unsafe { self.queue_with(stream, at, None) }
+    }
+
+    /// The same with a word of the launch struct, at an index, that was not known when the launch was planned.
+    ///
+    /// # Errors
+    /// As [`Launch::queue`].
+    ///
+    /// # Safety
+    /// As [`Launch::queue`], of the addresses `at` and that word.
+    pub unsafe fn queue_with(&self, stream: &Queue, at: A, word: Option<(usize, u64)>) -> Result<(), CudaError> {
         let (at, words) = (address_words(&at), self.planned.words());
         let mut copy = [0; MOST_WORDS];
         copy[..words.len()].copy_from_slice(words);
         copy[..at.len()].copy_from_slice(at);
+        if let Some((index, word)) = word {
+            copy[..words.len()][index] = word;
+        }
         let (kernel, planned) = (&self.kernel.loaded, &self.planned);
         let room = if planned.room > 0 { planned.room } else { kernel.room };
         let grid = Grid { kernel, grid: planned.grid, block: planned.block, room };

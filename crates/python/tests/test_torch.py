@@ -345,6 +345,11 @@ def test_what_is_refused():
         (ValueError, "reduction", lambda: wf.torch.mse_loss(x, x, reduction="average")),
         (ValueError, "beta", lambda: wf.torch.smooth_l1_loss(x, x, beta=-1.0)),
         (ValueError, "shape", lambda: wf.torch.binary_cross_entropy_with_logits(x, x[0])),
+        (TypeError, "a tuple", lambda: wf.torch.layer_norm(x, 3)),
+        (TypeError, "one device", lambda: wf.torch.layer_norm(x, [3], meta()[0])),
+        (TypeError, "one device", lambda: wf.torch.cross_entropy(x, meta()[:, 0].long())),
+        (TypeError, "float8 ", lambda: wf.torch.softmax(x.to(torch.float8_e5m2), 1)),
+        (NotImplementedError, "weights", lambda: wf.torch.cross_entropy(x, CLASSES[0, :2], make(3))),
     ):
         with pytest.raises(kind, match=said):
             call()

@@ -17,7 +17,8 @@ def make(*shape, dtype=torch.float32, seed=0):
 
 def _residual(name):
     def of(x, *factors):
-        y, sums = getattr(wf.torch, name)(x, [6], *factors, residual=torch.linspace(-1, 2, x.numel()).view(x.shape).to(x))
+        residual = torch.linspace(-1, 2, x.numel()).view(x.shape).to(x)
+        y, sums = getattr(wf.torch, name)(x, [6], *factors, residual=residual)
         return y + sums
 
     return of

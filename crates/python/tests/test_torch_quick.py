@@ -70,6 +70,30 @@ def test_a_tensor_that_a_transform_has_left_behind():
     assert torch.equal(wf.torch.softmax(left[0], 1), wf.torch.softmax(X, 1))
 
 
+def test_tensors_without_memory():
+    zeros, want = torch._efficientzerotensor((4, 6)), bits(wf.torch.softmax(torch.zeros(4, 6), 1))
+    assert bits(wf.torch.softmax(zeros, 1)) == want
+    x = X.clone().requires_grad_()
+    assert not torch.autograd.grad(wf.torch.softmax(x, 1), x, zeros)[0].any()
+    with pytest.raises(TypeError, match="memory"):
+        wf.sum(zeros)
+
+
+@pytest.mark.parametrize("name", ["softmax", "layer_norm", "cross_entropy"])
+def test_gradients_of_a_batch_of_gradients(name):
+    call = {
+        "softmax": lambda x: wf.torch.softmax(x, 1),
+        "layer_norm": lambda x: wf.torch.layer_norm(x, [6], Y[0]),
+        "cross_entropy": lambda x: wf.torch.cross_entropy(x, CLASSES, reduction="none"),
+    }[name]
+    x = X.clone().requires_grad_()
+    y = call(x)
+    several = torch.randn(3, *y.shape, generator=random)
+    (found,) = torch.autograd.grad(y, x, several, is_grads_batched=True, retain_graph=True)
+    for of, gradient in zip(found, several):
+        assert bits(of) == bits(torch.autograd.grad(y, x, gradient, retain_graph=True)[0])
+
+
 def test_signs_that_are_to_be_changed():
     x = torch.view_as_complex(torch.stack([X, Y], -1)).conj().imag
     assert x.is_neg()

@@ -1,7 +1,7 @@
 //! Operations on rows, on two arrays and on windows, wherever these lie.
 
 use crate::Emulated;
-use warpfold::cuda::{Buffer, rows};
+use warpfold::cuda::{Array, Buffer, rows};
 use warpfold::{ArrayRef, DType, rows as cpu};
 use warpfold_testing::golden::{Specials, elements};
 use warpfold_testing::rows::{self as cases, Test};
@@ -99,6 +99,62 @@ fn results_that_begin_anywhere_in_a_line_are_whole() {
                 assert_eq!(wrong, None, "{dtype} rows of {len}, {first} bytes after a line");
                 assert!(before.iter().chain(after).all(|&byte| byte == 0xa5), "beside {dtype} rows of {len}, {first}");
             }
+        }
+    }
+}
+
+/// Gradients of layer norm whose weights or biases are frozen: the others have their bits, and the sums of both are
+/// copied by one launch.
+#[test]
+fn gradients_of_what_is_frozen_are_left_out() {
+    let on = Emulated::new();
+    for (i, (dtype, count, len)) in
+        [(DType::F32, 37, 24), (DType::BF16, 9, 1), (DType::BF16, 70, 776), (DType::F64, 5, 130)]
+            .into_iter()
+            .enumerate()
+    {
+        let shape = [count, len];
+        let [host_x, host_gradient] =
+            [0, 1].map(|seed| elements(dtype, shape[0] * len, 7 * i as u64 + seed, Specials::None));
+        let factors = [2, 3].map(|seed| elements(dtype, len, 7 * i as u64 + seed, Specials::None));
+        let steps = [(len * dtype.size()) as isize, dtype.size() as isize];
+        let [of_x, of_gradient] = [&host_x, &host_gradient].map(|bytes| on.upload(bytes));
+        let of_factors = factors.each_ref().map(|bytes| on.upload(bytes));
+        let [x, gradient] =
+            [&of_x, &of_gradient].map(|there| on.view(there, 0, dtype, &shape, &steps).expect("a view"));
+        let [weight, bias] =
+            of_factors.each_ref().map(|there| Some(on.view(there, 0, dtype, &[len], &steps[1..]).expect("a view")));
+        let options = rows::Norm { weight, bias, ..rows::Norm::default() };
+        let plan = rows::RowMap::layer_norm_backward(&on.device, &x, &gradient, &[-1], &options).expect("a plan");
+        let copies = plan.kernels().iter().filter(|name| **name == "rowwise_arrange").count();
+        let before = if (len * dtype.size()).is_multiple_of(16) { 0 } else { 1 };
+        assert_eq!(copies, before + 1, "{dtype} {shape:?}");
+        let given = rows::RowArrays { weight, bias, gradient: Some(gradient), ..Default::default() };
+        let run = |wanted: [bool; 2]| {
+            let room = |n: usize| Array::new(&on.device, dtype, &[n][..]).expect("room");
+            let [weight, bias] = wanted.map(|is_wanted| is_wanted.then(|| room(len)));
+            let mut out = rows::NormGradients { x: plan.output().expect("room"), weight, bias };
+            plan.run_gradients(&on.stream, x, &given, &mut out).expect("a run");
+            let read = |array: Array| array.download(&on.stream).expect("an array").values.as_bytes().to_vec();
+            (read(out.x), out.weight.map(read), out.bias.map(read))
+        };
+        let (of_x, of_weight, of_bias) = run([true, true]);
+        let host = |bytes: &[u8], shape: &[usize]| {
+            // SAFETY: so many elements are there, until the end of the case.
+            unsafe { ArrayRef::from_raw(bytes.as_ptr(), dtype, shape, &steps[steps.len() - shape.len()..]) }
+                .expect("an array")
+        };
+        let [weight, bias] = factors.each_ref().map(|bytes| Some(host(bytes, &[len])));
+        let options = cpu::Norm { weight, bias, ..cpu::Norm::default() };
+        let arrays = [&host_x, &host_gradient].map(|bytes| host(bytes, &shape));
+        let want = cpu::layer_norm_backward(arrays[0], arrays[1], &[-1], &options).expect("a result");
+        assert_eq!(of_x, want.x.values.as_bytes(), "{dtype} {shape:?}");
+        let want = [want.weight, want.bias].map(|array| array.map(|array| array.values.as_bytes().to_vec()));
+        assert!([of_weight.clone(), of_bias.clone()] == want, "{dtype} {shape:?}");
+        for wanted in [[true, false], [false, true], [false, false]] {
+            let found = run(wanted);
+            let want = (of_x.clone(), of_weight.clone().filter(|_| wanted[0]), of_bias.clone().filter(|_| wanted[1]));
+            assert!(found == want, "{dtype} {shape:?} {wanted:?}");
         }
     }
 }

@@ -1,11 +1,15 @@
 //! The launches of an operation on rows: copies of what lies otherwise than kernels read it, the operation, and perhaps
 //! a copy of the results to where they belong.
 
+use std::mem::offset_of;
+
 use warpfold_array::CudaError;
 use warpfold_core::DType;
+use warpfold_kernels::reduce::any::AXES;
+use warpfold_kernels::reduce::shape::piece::{Kept, Outputs};
 use warpfold_kernels::reduce::workspace::COUNTERS;
 use warpfold_kernels::rowwise::RowwiseAt;
-use warpfold_kernels::rowwise::arrange::ArrangeAt;
+use warpfold_kernels::rowwise::arrange::{Arrange, ArrangeAt};
 
 use crate::device::Device;
 use crate::launch::Ready;
@@ -117,6 +121,26 @@ struct Copy<L> {
     clear: usize,
 }
 
+/// One copy of the sums of weights and of those of biases. The step from the first place to the second is known when it
+/// is queued: in elements of so many bytes, as a word of the launch struct.
+struct Both<L> {
+    copy: Copy<L>,
+    size: usize,
+    word: usize,
+}
+
+impl Both<Launch<ArrangeAt>> {
+    /// The copy of twice so many numbers, which lie side by side.
+    fn new(from: Place, len: usize, [wide, dtype]: [DType; 2], limits: &Limits) -> Self {
+        let step = wide.size() as isize;
+        let launch = arrange(&[(2, len as isize * step, 0), (len, step, 1)], [wide, dtype], limits);
+        let axis = (len > 1) as usize;
+        let before = offset_of!(Arrange, axes) + offset_of!(Outputs<AXES>, axis) + offset_of!(Kept, out);
+        let word = (before + axis * size_of::<Kept>()) / size_of::<u64>();
+        Both { copy: Copy { launch, from, to: Place::Sums(0), clear: 0 }, size: dtype.size(), word }
+    }
+}
+
 /// The sequence, planned or (`Ready`) with its kernels loaded.
 pub struct Sequence<C = Launch<ArrangeAt>, L = Launch<RowwiseAt>> {
     before: Vec<Copy<C>>,
@@ -130,8 +154,9 @@ pub struct Sequence<C = Launch<ArrangeAt>, L = Launch<RowwiseAt>> {
     columns: Vec<L>,
     /// Whether these have the results, too.
     folded: bool,
-    /// Their copies to where they are wanted.
+    /// Their copies to where they are wanted, and one in place of two.
     sums: Vec<Copy<C>>,
+    both: Option<Both<C>>,
     /// Bytes of the workspace.
     pub workspace: usize,
 }
@@ -188,7 +213,8 @@ impl Sequence {
             })
         })?;
         let mut factors = [Factor::Absent; 2];
-        for (i, given) in arrays.factors.iter().enumerate() {
+        // No gradient depends on the biases.
+        for (i, given) in arrays.factors.iter().enumerate().take(2 - op.noted_by.is_some() as usize) {
             let Some((own, given)) = *given else { continue };
             let lens: Vec<usize> = axes.iter().map(|&axis| shape[axis]).collect();
             let places = in_c_order(&lens, 1);
@@ -198,8 +224,10 @@ impl Sequence {
             factors[i] =
                 if own == dtype && is_dense && fills && arrays.aligned { Factor::Narrow } else { Factor::Wide };
             if factors[i] == Factor::Wide {
-                let (clear, from) = (room(layout.len, wide), at[2 + i]);
-                at[2 + i] = take(clear);
+                let (bytes, from) = (room(layout.len, wide), at[2 + i]);
+                at[2 + i] = take(bytes);
+                // What is read after the last one, if a row's end does not fill a line.
+                let clear = if fills { 0 } else { bytes };
                 let launch = arrange(&own_axes, [own, wide], limits);
                 before.push(Copy { launch, from, to: at[2 + i], clear });
             }
@@ -217,19 +245,24 @@ impl Sequence {
         let plan = op.plan(&layout, limits)?;
         let norms = if !plan.before.is_empty() { take(room(2 * layout.rows, wide)) } else { Place::Noted };
         let parts = take(padded(plan.parts));
-        let (mut columns, mut sums, mut folded) = (Vec::new(), Vec::new(), false);
+        let (mut columns, mut sums, mut both, mut folded) = (Vec::new(), Vec::new(), None, false);
         if arrays.sums {
-            let both = 1 + arrays.factors[1].is_some() as usize;
-            let RowSums { launches, bytes, first, folded: both_at_once } = op.sums(&layout, both, limits)?;
+            let most = 1 + arrays.factors[1].is_some() as usize;
+            let RowSums { launches, bytes, first, folded: at_once } = op.sums(&layout, most, limits)?;
             // Parts of columns lie where those of rows did, which are needed no more.
             take(padded(bytes.saturating_sub(plan.parts)));
-            (columns, folded) = (launches, both_at_once);
+            (columns, folded) = (launches, at_once);
             for (which, factor) in arrays.factors.iter().enumerate() {
                 let Some((dtype, _)) = *factor else { continue };
                 let size = wide.size();
                 let from = parts.after((first + which * layout.len) * size);
                 let launch = arrange(&[(layout.len, size as isize, 1)], [wide, dtype], limits);
                 sums.push(Copy { launch, from, to: Place::Sums(which), clear: 0 });
+            }
+            if let [Some((weight, _)), Some((bias, _))] = arrays.factors
+                && weight == bias
+            {
+                both = Some(Both::new(parts.after(first * wide.size()), layout.len, [wide, weight], limits));
             }
         }
         let batch: Vec<usize> = (0..shape.len()).filter(|axis| !axes.contains(axis)).map(|axis| shape[axis]).collect();
@@ -257,7 +290,8 @@ impl Sequence {
         };
         let [x, mask, weight, bias, out, second] = at;
         let at = [x, mask, weight, bias, out, second, parts, norms, targets, scales];
-        Some(Self { before, noting: plan.before, launches: plan.launches, at, after, columns, folded, sums, workspace })
+        let (noting, launches) = (plan.before, plan.launches);
+        Some(Self { before, noting, launches, at, after, columns, folded, sums, both, workspace })
     }
 
     /// Loads the kernels.
@@ -275,6 +309,10 @@ impl Sequence {
             columns: device.all_ready(&self.columns)?,
             folded: self.folded,
             sums: self.sums.iter().map(ready).collect::<Result<_, _>>()?,
+            both: match &self.both {
+                Some(Both { copy, size, word }) => Some(Both { copy: ready(copy)?, size: *size, word: *word }),
+                None => None,
+            },
             workspace: self.workspace,
         })
     }
@@ -307,7 +345,8 @@ impl Sequence<Ready<ArrangeAt>, Ready<RowwiseAt>> {
     /// The kernels, in order.
     pub fn kernels(&self) -> Vec<&str> {
         let before = self.before.iter().map(|copy| copy.launch.entry());
-        let after = self.after.iter().chain(&self.sums).map(|copy| copy.launch.entry());
+        let sums = self.both.as_ref().map_or(&self.sums[..], |both| std::slice::from_ref(&both.copy));
+        let after = self.after.iter().chain(sums).map(|copy| copy.launch.entry());
         let [rows, columns] = self.wanted(true);
         let rows = self.noting.iter().chain(rows).chain(columns);
         before.chain(rows.map(Ready::entry)).chain(after).collect()
@@ -344,6 +383,12 @@ impl Sequence<Ready<ArrangeAt>, Ready<RowwiseAt>> {
         if let Some(copy) = self.after.as_ref().filter(|_| at.out != 0) {
             // SAFETY: the caller's.
             unsafe { copy.queue(stream, at) }?;
+        }
+        if let Some(Both { copy, size, word }) = self.both.as_ref().filter(|_| !at.sums.contains(&0)) {
+            let apart = at.sums[1].wrapping_sub(at.sums[0]) as i64 / *size as i64;
+            let from = ArrangeAt { input: at.of(copy.from), output: at.of(copy.to) };
+            // SAFETY: the caller's. Both places are multiples of an element's size.
+            return unsafe { copy.launch.queue_with(stream, from, Some((*word, apart as u64))) };
         }
         for copy in self.sums.iter().filter(|copy| at.of(copy.to) != 0) {
             // SAFETY: the caller's.

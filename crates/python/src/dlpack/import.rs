@@ -89,6 +89,9 @@ impl<'py> Tensor<'py> {
             (0..rank).map(|i| unsafe { *lent.strides.add(i) } as isize * size).collect()
         };
         let address = (lent.data as usize).wrapping_add(lent.offset as usize);
+        if lent.data.is_null() && !shape.contains(&0) {
+            return Err(error::not_lent(keeper.py(), &PyBufferError::new_err("elements without an address")));
+        }
         Ok(Self { keeper: keeper.clone(), device: lent.device, address, dtype, shape, strides })
     }
 
@@ -173,7 +176,9 @@ fn unknown(DataType { code, bits, lanes }: DataType) -> PyErr {
         4 => "bfloat",
         5 => "complex",
         6 => "bool",
-        _ => "a dtype of code",
+        // Of 8 bits and fewer.
+        7..=17 => "float",
+        _ => "of another kind, ",
     };
     let text = format!("warpfold has no dtype {name}{bits} (code {code}, {lanes} lanes of DLPack)");
     PyTypeError::new_err(text)

@@ -62,7 +62,8 @@ fn norm(r: &mut Random, on: &On, dtype: DType, what: &str) {
     let (layer, weight_offset) = (r.chance(50), [0.0, 0.0, 1.0][r.below(3)]);
     let epsilon = [0.0, 1e-5, 1e-3][r.below(3)];
     let (weights, biases) = (weight.as_ref().map(Strided::host), bias.as_ref().map(Strided::host));
-    let options = cpu::Norm { weight: weights, bias: biases, weight_offset, epsilon, threads: Some(1) };
+    let options =
+        cpu::Norm { weight: weights, bias: biases, weight_offset, epsilon, threads: Some(1), ..cpu::Norm::default() };
     let want = if layer { cpu::layer_norm } else { cpu::rms_norm }(x.host(), &axes, &options);
     let there = on.upload(&x);
     let [of_weight, of_bias] = [&weight, &bias].map(|array| array.as_ref().map(|array| on.upload(array)));

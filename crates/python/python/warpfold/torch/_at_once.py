@@ -7,12 +7,13 @@ gradient is computed once more, with the bits that it has otherwise. Neither wai
 import torch
 
 from . import _composed, _loss_ops
-from ._ops import _recorded, quick_apply
+from ._ops import _have_no_memory, _recorded, quick_apply
 
 
-def applies(logits, axis):
+def applies(logits, target, weight, axis):
     """Whether the gradient of logits is wanted, on a GPU, and their classes lie side by side."""
-    return logits.is_cuda and logits.requires_grad and all(n == 1 for n in logits.shape[axis + 1 :])
+    is_asked = logits.is_cuda and logits.requires_grad and all(n == 1 for n in logits.shape[axis + 1 :])
+    return is_asked and not _have_no_memory((logits, target, weight))
 
 
 class AtOnce(torch.autograd.Function):
@@ -31,7 +32,8 @@ class AtOnce(torch.autograd.Function):
         axis, ignore_index, reduction = ctx.options
         # Whoever has the gradient may write to it. So it is given away once.
         there, ctx.there = ctx.there, None
-        if there is None or torch.is_grad_enabled() or _recorded((of_loss,)) is None:
+        is_odd = _recorded((of_loss,)) is None or _have_no_memory((of_loss,))
+        if there is None or torch.is_grad_enabled() or is_odd:
             options = axis, ignore_index, 0.0, reduction
             found = _loss_ops.cross_entropy_backward(of_loss, None, logits, target, weight, *options)
         else:

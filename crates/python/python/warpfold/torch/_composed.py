@@ -49,6 +49,11 @@ def _sum(x, axes, keepdims=False):
 # Cross-entropy of logits and classes.
 
 
+def _integers(target):
+    """The classes as the kernels read them."""
+    return target if target.dtype is torch.int64 else target.long()
+
+
 def _count(taken, dtype):
     """The number of rows that are taken."""
     # A float32 counts exactly up to 2^24: one launch less than by way of integers.
@@ -128,7 +133,7 @@ def cross_entropy(logits, target, axis, ignore_index, label_smoothing, weight, r
         of = _Classes(logits, target, axis, ignore_index, label_smoothing, weight, reduction)
         losses = of.losses() if reduction == "none" else _native.sum(of.losses())
         return _rounded(losses if of.divisor is None else losses / of.divisor, logits.dtype), None
-    losses, noted = _native.cross_entropy_rows(logits, target.long(), axis, ignore_index, weight, None, None)
+    losses, noted = _native.cross_entropy_rows(logits, _integers(target), axis, ignore_index, weight, None, None)
     if reduction == "none":
         return _rounded(losses, logits.dtype), noted
     if reduction == "sum":
@@ -147,7 +152,7 @@ def _scale(of_loss, divisor, dtype):
 def cross_entropy_at_once(logits, target, weight, axis, ignore_index, reduction):
     """The loss, the gradient of the logits if that of the loss is 1, with which gradient of rows it was computed, and what
     a mean divides by."""
-    dtype, target = real(logits), target.long()
+    dtype, target = real(logits), _integers(target)
     if reduction == "mean":
         taken = target != ignore_index
         divisor = _divisor(target, taken, weight, dtype)
@@ -165,7 +170,7 @@ def cross_entropy_at_once(logits, target, weight, axis, ignore_index, reduction)
 def cross_entropy_again(of_loss, gradient, used, divisor, logits, target, weight, axis, ignore_index):
     """That gradient, computed anew if the gradient of the loss is another one."""
     scale = _scale(of_loss, divisor, real(logits))
-    _native.cross_entropy_again(logits, target.long(), axis, ignore_index, weight, scale, used, gradient)
+    _native.cross_entropy_again(logits, _integers(target), axis, ignore_index, weight, scale, used, gradient)
     return gradient
 
 
@@ -176,7 +181,8 @@ def cross_entropy_gradient(logits, target, axis, ignore_index, label_smoothing, 
         divisor = _divisor(target, target != ignore_index, weight, dtype) if reduction == "mean" else None
         scale = _scale(gradient, divisor, dtype)
         noted = noted if noted is not None and noted.numel() else None
-        return _native.cross_entropy_rows(logits, target.long(), axis, ignore_index, weight, scale, noted)[noted is None]
+        given = axis, ignore_index, weight, scale, noted
+        return _native.cross_entropy_rows(logits, _integers(target), *given)[noted is None]
     of = _Classes(logits, target, axis, ignore_index, label_smoothing, weight, reduction)
     scale = _scale(gradient, of.divisor, of.dtype).expand(target.shape).unsqueeze(-1)
     probability = of.target

@@ -27,17 +27,26 @@ def _checked_also(name, *tensors):
             _checked(name, x)
 
 
-def _asked(name, input, *tensors):
+def _together(name, input, *tensors):
+    """Refuses tensors of several devices. Some may be left out."""
+    for x in tensors:
+        if x is not None and x.device != input.device:
+            raise TypeError(
+                f"warpfold.torch.{name}: the input is on {input.device}, and another tensor on {x.device}: move them to "
+                "one device"
+            )
+
+
+def _asked(name, tensors):
     """What `_ops._recorded` says of tensors of floats, of which all but the first may be left out: what are none are
     refused, as by `_checked`."""
-    recorded = _ops._recorded((input, *tensors))
-    if recorded is None or input is None:
-        _checked(name, input)
-        _checked_also(name, *tensors)
+    recorded = _ops._recorded(tensors)
+    if recorded is None or tensors[0] is None:
+        _checked(name, tensors[0])
+        _checked_also(name, *tensors[1:])
+        _together(name, *tensors)
         return recorded
     # Plain tensors on the CPU or a GPU.
-    if not input.is_floating_point():
-        _checked(name, input)
     for x in tensors:
         if x is not None and not x.is_floating_point():
             _checked(name, x)
@@ -76,9 +85,13 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
 
 def _softmax(name, op, input, dim, dtype):
     input = input if dtype is None or not isinstance(input, torch.Tensor) else input.to(dtype)
-    recorded = _asked(name, input)
+    recorded = _asked(name, (input,))
+    rank = input.dim()
+    if dim is not None and -rank <= dim < rank:
+        return op.known(recorded, input, dim)
     x, dim = _axis(input, dim)
-    return op.known(recorded, x, dim) if x is input else op(x, dim).view(())
+    found = op.known(recorded, x, dim)
+    return found if x is input else found.view(())
 
 
 def cross_entropy(
@@ -105,6 +118,10 @@ def cross_entropy(
     reduction = _reduction(reduction, size_average, reduce)
     if not isinstance(target, torch.Tensor):
         raise TypeError(f"warpfold.torch.cross_entropy takes tensors, not {type(target).__name__}")
+    if recorded is None:
+        _together("cross_entropy", input, target, weight)
+    if weight is not None and weight.requires_grad and torch.is_grad_enabled():
+        raise NotImplementedError("warpfold.torch.cross_entropy has no gradient of weights: detach them")
     rank = input.dim()
     if rank == 0:
         raise ValueError("warpfold.torch.cross_entropy: the input has no axis of classes")
@@ -116,7 +133,7 @@ def cross_entropy(
             raise ValueError("warpfold.torch.cross_entropy: targets that are distributions take no ignore_index")
         options = dim, label_smoothing, reduction
         return _loss_ops.cross_entropy_of_distributions.known(recorded, input, target, weight, *options)
-    if recorded and not label_smoothing and reduction != "none" and _at_once.applies(input, dim):
+    if recorded and not label_smoothing and reduction != "none" and _at_once.applies(input, target, weight, dim):
         return _at_once.at_once(input, target, weight, dim, ignore_index, reduction)
     options = dim, ignore_index, label_smoothing, reduction
     return _loss_ops.cross_entropy.known(recorded, input, target, weight, *options)[0]
@@ -143,7 +160,7 @@ def _loss(name, kind, input, target, reduction, weight=None, parameter=0.0, by_w
     """A loss of elements and targets, which are broadcast and promoted to one dtype."""
     if weight is None and type(input) is type(target) is torch.Tensor:
         if input.dtype is target.dtype and input.shape == target.shape:
-            recorded = _asked(name, input, target)
+            recorded = _asked(name, (input, target))
             return _loss_ops.loss.known(recorded, input, target, kind, parameter, reduction)
     _checked(name, input)
     _checked_also(name, weight)

@@ -21,7 +21,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None, *, residual=None, w
     >>> wf.torch.rms_norm(torch.tensor([1.0, 7.0]), [2], residual=torch.tensor([2.0, -10.0]))
     (tensor([ 1., -1.]), tensor([ 3., -3.]))
     """
-    recorded = _asked("rms_norm", input, weight, residual)
+    recorded = _asked("rms_norm", (input, weight, residual))
     if eps is None:
         eps = _EPS_OF_DOUBLES if input.dtype == torch.float64 else _EPS
     rank = _normalized("rms_norm", input, normalized_shape)
@@ -40,7 +40,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, *, res
     >>> wf.torch.layer_norm(torch.tensor([1.0, 3.0]), [2], eps=0.0)
     tensor([-1.,  1.])
     """
-    recorded = _asked("layer_norm", input, weight, bias, residual)
+    recorded = _asked("layer_norm", (input, weight, bias, residual))
     rank = _normalized("layer_norm", input, normalized_shape)
     if residual is None:
         return _norm_ops.layer_norm(recorded, input, weight, bias, rank, eps, float(weight_offset))
@@ -58,7 +58,11 @@ def _alike(name, input, residual):
 
 def _normalized(name, input, shape):
     """How many axes are normalised."""
+    if isinstance(shape, int):
+        raise TypeError(f"warpfold.torch.{name}: normalized_shape is {shape}, and must be a list or a tuple: [{shape}]")
     shape, own = tuple(shape), input.shape
+    if len(shape) == 1 and own and own[-1] == shape[0]:
+        return 1
     if not shape or own[-len(shape) :] != shape:
         raise ValueError(
             f"warpfold.torch.{name}: normalized_shape is {list(shape)}, which must be the shape of the last axes of "
@@ -74,7 +78,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     >>> wf.torch.group_norm(torch.tensor([[1.0, 3.0, 10.0, 30.0]]), 2, eps=0.0)
     tensor([[-1.,  1., -1.,  1.]])
     """
-    recorded = _asked("group_norm", input, weight, bias)
+    recorded = _asked("group_norm", (input, weight, bias))
     if input.dim() < 2:
         raise ValueError(f"warpfold.torch.group_norm: the input needs 2 axes at least, and has {input.dim()}")
     if num_groups < 1 or input.shape[1] % num_groups:

@@ -30,39 +30,40 @@ _is_wrapped = getattr(torch._C._functorch, "is_functorch_wrapped_tensor", lambda
 _is_batched = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda x: False)
 
 
-def _is_traced():
-    """Whether calls are traced, transformed, or seen by a mode of dispatch. Dual numbers are plain tensors, too."""
-    return (
+def _recorded(arguments):
+    """Whether the gradient of a tensor among the arguments is to be recorded. None if tensors, or calls, are not plain:
+    traced, transformed, seen by a mode of dispatch, of a class of their own, on several devices or on others than ours;
+    or if an argument is neither a tensor nor None. Tensors without memory are not told apart: see `_have_no_memory`."""
+    # Dual numbers are plain tensors, too.
+    if (
         _is_compiling()
         or _is_tracing()
         or _transformed()
         or _modes() > 0
         or _is_included(_EARLY)
         or forward_ad._current_level >= 0
-    )
-
-
-def _recorded(arguments):
-    """Whether the gradient of a tensor among the arguments is to be recorded. None if tensors, or calls, are not plain:
-    traced, transformed, of a class of their own, on several devices or on others than ours; or if an argument is
-    neither a tensor nor None."""
-    if _is_traced():
+    ):
         return None
     on_gpu, wanted = None, False
     for x in arguments:
         kind = type(x)
         if kind is _Tensor or kind is _Parameter:
-            if _is_wrapped(x) or _is_batched(x) or x._is_zerotensor():
-                return None
             here = x.is_cuda
-            if here is not on_gpu:
-                if on_gpu is not None or not (here or x.is_cpu):
-                    return None
+            if on_gpu is None:
                 on_gpu = here
+            if here is not on_gpu or not (here or x.is_cpu):
+                return None
             wanted = wanted or x.requires_grad
         elif x is not None:
             return None
     return wanted and _is_grad_enabled()
+
+
+def _have_no_memory(arguments):
+    """Whether some tensors among the arguments have no memory of their own: those of transforms, and of zeros. What
+    computes refuses them, and operators do not. To ask beforehand takes as long as all else that is asked."""
+    tensors = [x for x in arguments if isinstance(x, _Tensor)]
+    return any(_is_wrapped(x) or _is_batched(x) or x._is_zerotensor() for x in tensors)
 
 
 class _Operator:
@@ -147,16 +148,17 @@ def _define(name, schema, compute, shape):
 
     # A function: an object with `__call__` is called at half the speed.
     def call(*arguments):
-        recorded = _recorded(arguments[:count])
-        if recorded is None:
-            return operator.dispatch(*arguments)
-        return operator.apply(*arguments) if recorded else compute(*arguments)
+        return known(_recorded(arguments[:count]), *arguments)
 
     def known(recorded, *arguments):
         """The same where `_recorded` has been asked."""
-        if recorded is None:
-            return operator.dispatch(*arguments)
-        return operator.apply(*arguments) if recorded else compute(*arguments)
+        if recorded is not None:
+            try:
+                return operator.apply(*arguments) if recorded else compute(*arguments)
+            except TypeError:
+                if not _have_no_memory(arguments):
+                    raise
+        return operator.dispatch(*arguments)
 
     call.known = known
     call.register_autograd = functools.partial(operator.register_autograd, call)
