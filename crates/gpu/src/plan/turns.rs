@@ -8,18 +8,20 @@ use super::limits::Limits;
 use super::rowwise::RowOperation;
 
 /// Operations whose longer rows of 16 bits go through shared memory.
-const TURNED: [&str; 6] =
-    ["rms_norm", "layer_norm", "softmax_backward", "log_softmax_backward", "rms_norm_backward", "layer_norm_backward"];
+const TURNED: [&str; 4] = ["rms_norm", "layer_norm", "softmax_backward", "log_softmax_backward"];
 /// Operations of which what was computed of a turn stays there, of 16 bits too.
 const STAYING: [&str; 5] = ["softmax", "softmax_masked", "log_softmax", "log_softmax_masked", "cross_entropy"];
 /// How many times as long as in turns rows take in parts that blocks share, where they fill the GPU: of 16 bits, and of
 /// more. Parts are read twice from memory, and exponentials computed twice (`rows-parts.txt` of 2026-11-29).
 const NORMS_IN_PARTS: [f64; 2] = [1.05; 2];
+const LAYER_NORMS_IN_PARTS: [f64; 2] = [1.45, 1.15];
 const GRADIENTS_IN_PARTS: [f64; 2] = [1.4, 1.0];
 const SOFTMAX_IN_PARTS: [f64; 2] = [1.75, 1.15];
 const LOSSES_IN_PARTS: [f64; 2] = [1.85, 1.45];
 /// What a row takes that has a multiprocessor to itself, where it takes 1 if others hide what it waits for.
 const ALONE: f64 = 1.25;
+/// What the last rows of some multiprocessors take at most, when others are done.
+const LAST: f64 = 0.5;
 /// Blocks of a multiprocessor that share its shared memory, at least.
 const ABREAST: u64 = 2;
 /// Bytes of it that the system takes for each block.
@@ -32,11 +34,14 @@ impl RowOperation {
         let each = rows as f64 / limits.multiprocessors as f64;
         let in_parts = match self.name {
             "cross_entropy" => LOSSES_IN_PARTS,
+            "layer_norm" => LAYER_NORMS_IN_PARTS,
             name if name.contains("norm") => NORMS_IN_PARTS,
             name if name.ends_with("backward") => GRADIENTS_IN_PARTS,
             _ => SOFTMAX_IN_PARTS,
         };
-        each.ceil().max(ALONE) < in_parts[(self.dtype.size() > 2) as usize] * each
+        // Where most are done, the others have the memory to themselves.
+        let most = each.ceil().min(each + LAST);
+        most.max(ALONE) < in_parts[(self.dtype.size() > 2) as usize] * each
     }
 
     /// Bytes of a turn.

@@ -16,7 +16,7 @@ use crate::node::{Node, exchange, fetch, get, publish, put};
 use crate::reduce::shape::piece::divide;
 use crate::source::{Bits, Source};
 use warpfold_core::{Accumulate, Element, Float};
-use warpfold_simt::{Shared, Simt};
+use warpfold_simt::{ALL, Shared, Simt};
 
 /// Rows of a lane.
 pub const ROWS: u64 = 16;
@@ -78,8 +78,11 @@ where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     let most = (32 * X::Bits::PER) as u64;
-    let base = call.place::<X::Bits>(row, from, most);
     let left = call.rows.saturating_sub(row);
+    if !s.branch(s.any(ALL, left > 0)) {
+        return [[X::Value::NOTHING; MOST]; SUMS];
+    }
+    let base = call.place::<X::Bits>(row, from, most);
     let place = |k: u32| call.next_place::<X::Bits>(base, call.moves(row, k), k, left);
     let packs = call.packs::<S, _, NormGradients<X, Rms, 1>, _, STEPS>(
         s,

@@ -40,7 +40,6 @@ where
     const SECOND: bool = true;
     const GIVEN: bool = true;
     const STAYS: bool = false;
-    const TURNED: bool = true;
     const PLAIN: bool = true;
     const AS_READ: bool = true;
 

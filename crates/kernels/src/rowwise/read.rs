@@ -25,7 +25,7 @@ pub(super) struct Lines {
 
 impl Lines {
     #[inline(always)]
-    fn of<B: Bits>(place: &Place, end: u64) -> Self {
+    pub(super) fn of<B: Bits>(place: &Place, end: u64) -> Self {
         let (first, shift) = (place.input & !15, place.input as u32 & 15);
         let count = if place.valid == 0 { 0 } else { (shift + place.valid * B::SIZE).div_ceil(16) };
         let beyond = first + 16 * count as u64 > end;
