@@ -59,7 +59,14 @@ pub(super) fn nodes(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Op
     let (run, others) = reduced.split_last()?;
     let each = each(run.len, true);
     let few = each * size < PART_BYTES || each * size > NODE_BYTES;
-    if !["sum", "prod"].contains(&name) || !asked.fold.facts.ordered || few || kept.iter().any(|axis| axis.x <= 0) {
+    // What nodes of nodes are is not told.
+    let is_again = asked.nodes != Nodes::None;
+    if !["sum", "prod"].contains(&name)
+        || is_again
+        || !asked.fold.facts.ordered
+        || few
+        || kept.iter().any(|axis| axis.x <= 0)
+    {
         return None;
     }
     let node = if input == "f64" { DType::F64 } else { DType::F32 };
