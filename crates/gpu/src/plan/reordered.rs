@@ -44,8 +44,8 @@ fn results(asked: &Asked<'_>) -> Vec<Results> {
     all
 }
 
-/// How many steps apart the columns of few rows are, if what lies between them is to be reduced as well: shallow columns
-/// have no steps, and other kernels take eight rows at a time, however few there are.
+/// How many steps apart the columns of few rows are, if what lies between them is to be reduced as well: shallow
+/// columns have no steps, and other kernels take eight rows at a time, however few there are.
 fn filled(asked: &Asked<'_>, problem: &Problem) -> Option<usize> {
     let Problem { kept, reduced, size, count, .. } = problem;
     let ([rows], columns) = (&reduced[..], kept.last()?) else { return None };
