@@ -5,9 +5,9 @@ use crate::{Emulated, cases, pick};
 use std::collections::BTreeMap;
 use warpfold::{DType, Op};
 
-const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
+pub const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
 
-fn axis(len: usize, reduced: bool) -> Axis {
+pub fn axis(len: usize, reduced: bool) -> Axis {
     Axis { len, gap: 0, reversed: false, broadcast: false, reduced }
 }
 
@@ -23,13 +23,13 @@ fn options(seed: &mut u64) -> Choices {
 }
 
 /// Checks so many cases, or as many as asked for; how many these were, and how many ran which kernels.
-fn checked(usual: usize, mut seed: u64, case: impl Fn(usize, &mut u64) -> Case) -> (usize, BTreeMap<String, u32>) {
+pub fn checked(usual: usize, mut seed: u64, case: impl Fn(usize, &mut u64) -> Case) -> (usize, BTreeMap<String, u32>) {
     let count = cases(usual);
     (count, check_all(&Emulated::new(), (0..count).map(|i| case(i, &mut seed))))
 }
 
 /// Of these axes, the op, and the dtype of several, with this number.
-fn of(i: usize, ops: &[Op], dtypes: &[DType], axes: Vec<Axis>, turn: usize, seed: &mut u64) -> Case {
+pub fn of(i: usize, ops: &[Op], dtypes: &[DType], axes: Vec<Axis>, turn: usize, seed: &mut u64) -> Case {
     let (op, dtype) = (ops[i % ops.len()], dtypes[pick(dtypes.len(), seed)]);
     Case { op, dtype, axes, turn, offset: pick(4, seed), options: options(seed), seed: pick(1 << 30, seed) as u64 }
 }

@@ -4,6 +4,7 @@
 //! The sequences are the library's own. Only the runtime is another than the driver's.
 
 mod borrowed;
+mod cliffs;
 mod columns;
 mod counted;
 mod crossed;

@@ -8,6 +8,11 @@ use warpfold_kernels::reduce::table::facts;
 use warpfold_array::request::Spec;
 use warpfold_array::{Op, Ord, Precision};
 
+/// Folds of tiles.
+const TILED: [&str; 5] = ["sum", "var", "logsumexp", "livemean", "livevar"];
+/// Those of them that f64 has none of.
+const ONLY_F32: &str = "live";
+
 /// A fold: part of a kernel's name, and what the planner must know of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fold {
@@ -65,6 +70,19 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
     // Magnitudes and squares are not taken in pairs.
     let twins = fold.facts.twins && spec.op != Op::Norm;
     Some(Fold { facts: Facts { twins, ..fold.facts }, ..fold })
+}
+
+/// The fold of tiles that has the bits of another. None, if order does not matter, or if a copy was faster than tiles
+/// that copied each element by itself: where floats are described (256 MiB took an H200 669 us so, and 397 by a copy),
+/// and of integers' variances.
+pub(super) fn tiles(of: &Fold) -> Option<Fold> {
+    let (name, input) = of.name.split_once('_').filter(|(name, _)| TILED.contains(name))?;
+    let value = match input {
+        "f16" | "bf16" | "f32" => "f32",
+        "f64" if !name.starts_with(ONLY_F32) => "f64",
+        _ => return None,
+    };
+    Fold::of(format!("{name}_{value}"), false)
 }
 
 /// The recipe for any elements; there is one for all that is asked.

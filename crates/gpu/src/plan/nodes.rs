@@ -16,7 +16,7 @@ use warpfold_kernels::reduce::workspace::COUNTERS;
 use super::choose::{Fold, Nodes};
 use super::launch::{From, Launch, Moved, To};
 use super::limits::Limits;
-use super::policy::{APART, NODE_BYTES, PART_BYTES, SECTOR, SUBTREE_BYTES};
+use super::policy::{APART, NODE_BYTES, NODE_ROWS, PART_BYTES, SECTOR, SUBTREE_BYTES};
 use super::subtrees::each;
 use super::transpose::{ALIGNED, Asked, Copied};
 
@@ -56,10 +56,13 @@ impl Twofold {
 pub(super) fn nodes(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Twofold> {
     let Problem { kept, reduced, count, size, .. } = problem;
     let (name, input) = asked.fold.name.split_once('_')?;
+    let facts = &asked.fold.facts;
     let (run, others) = reduced.split_last()?;
     let each = each(run.len, true);
     let few = each * size < PART_BYTES || each * size > NODE_BYTES;
-    if !["sum", "prod"].contains(&name) || !asked.fold.facts.ordered || few || kept.iter().any(|axis| axis.x <= 0) {
+    // What nodes of nodes are is not told.
+    let is_again = asked.nodes != Nodes::None;
+    if !["sum", "prod"].contains(&name) || is_again || !facts.ordered || few || kept.iter().any(|axis| axis.x <= 0) {
         return None;
     }
     let node = if input == "f64" { DType::F64 } else { DType::F32 };
@@ -73,8 +76,8 @@ pub(super) fn nodes(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Op
     let together: usize = beside.map(|axis| axis.len).product();
     // Axes are told apart by their steps.
     let is_up = columns.windows(2).all(|axes| axes[0].x > axes[1].x) && side.x > 0 && run.x > 0;
-    let is_far = together * node.size() < SECTOR;
-    if !is_up || !is_far || side.x != *size as isize || outer.len() > KEPT {
+    let is_worth = together * node.size() < SECTOR || facts.shallow && each <= NODE_ROWS;
+    if !is_up || !is_worth || side.x != *size as isize || outer.len() > KEPT {
         return None;
     }
     let mut to = 1;

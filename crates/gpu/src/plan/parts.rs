@@ -10,7 +10,7 @@ use warpfold_kernels::reduce::table::KEPT;
 use warpfold_kernels::reduce::workspace::{COUNTERS, STATUS};
 
 use super::Launch;
-use super::choose::Fold;
+use super::choose::{Fold, tiles};
 use super::limits::Limits;
 use super::near::is_stepped;
 use super::planner::Planner;
@@ -87,8 +87,10 @@ fn between(fold: &Fold, problem: &Problem) -> Option<(Dim, Dim)> {
     let is_dense = columns.x == *size as isize && run.x == row as isize;
     let is_read = columns.out != 0 && is_read_at_once(fold, *size, *columns);
     // Staged logarithms of sums took as long: 297 us of f16 (44739225,3) on an H200, and 264 in columns; f32 has tiles
-    // (178 us of (16,4194304) in Fortran order, 192 so).
-    let is_slow = *size > 2 || fold.name.starts_with("logsumexp");
+    // (178 us of (16,4194304) in Fortran order, 192 so). Where there are no tiles either, rows would be copied: argmax
+    // f32 (9,7456540) in Fortran order took 283 us so.
+    let is_copied = columns.out == 0 && tiles(fold).is_none();
+    let is_slow = !is_copied && (*size > 2 || fold.name.starts_with("logsumexp"));
     (is_dense && !is_read && !is_slow && row <= widest(fold)).then_some((*run, *columns))
 }
 

@@ -1,5 +1,6 @@
 //! Plans of reductions with results whose neighbours in the input are far apart in the output: results are written side
-//! by side, in the order of memory, and then copied to their places by tiles.
+//! by side, in the order of memory, and then copied to their places by tiles. Columns of few rows that are some steps
+//! apart have such results, too: those of what lies between them, which is reduced as well, and not copied.
 
 use std::cmp::Reverse;
 
@@ -11,8 +12,9 @@ use super::copy::{Way, copy};
 use super::described::DESCRIBED;
 use super::launch::{From, Moved, To};
 use super::limits::Limits;
+use super::near::is_stepped;
 use super::parts::numbered;
-use super::policy::{BESIDE_BYTES, REORDERED, SECTOR};
+use super::policy::{BESIDE_BYTES, FILLED_BYTES, REORDERED, SECTOR, SHALLOW};
 use super::transpose::{ALIGNED, Asked, Copied, is_small};
 
 /// Arrays of results that follow one another, of elements of the same size.
@@ -42,6 +44,18 @@ fn results(asked: &Asked<'_>) -> Vec<Results> {
     all
 }
 
+/// How many steps apart the columns of few rows are, if what lies between them is to be reduced as well: shallow
+/// columns have no steps, and other kernels take eight rows at a time, however few there are.
+fn filled(asked: &Asked<'_>, problem: &Problem) -> Option<usize> {
+    let Problem { kept, reduced, size, count, .. } = problem;
+    let ([rows], columns) = (&reduced[..], kept.last()?) else { return None };
+    let is_beside = is_stepped(columns.x, *size) && rows.x.unsigned_abs() >= columns.len * columns.x as usize;
+    let is_shallow = asked.fold.facts.shallow && *count <= 8 && columns.len >= SHALLOW;
+    // All results have at most the bytes of what is read.
+    let are_few = (asked.spec.result().size()..=FILLED_BYTES).contains(&(count * size));
+    (is_beside && is_shallow && are_few && !asked.described).then(|| columns.x as usize / size)
+}
+
 /// A problem whose results lie in the output as its elements do in memory, and how they get to their places.
 pub(super) struct Reordered {
     /// That problem.
@@ -62,8 +76,18 @@ impl Reordered {
         if problem.reduced.is_empty() || asked.spec.op == Op::MinMax || is_small(problem, limits) {
             return None;
         }
-        let (rows, inner) = (numbered(problem), problem.kept.last()?);
+        let (mut rows, inner) = (numbered(problem), problem.kept.last()?);
+        let steps = filled(asked, problem);
+        if let Some((columns, steps)) = rows.kept.last_mut().zip(steps) {
+            let all = columns.len * steps;
+            *columns = Dim { len: all, x: size as isize, ..*columns };
+            rows = numbered(&Problem { outputs: outputs * steps, ..rows });
+            rows.kept.last_mut()?.len = all - (steps - 1);
+        }
         let own = Problem { kept: merge(rows.kept.clone()), out_offset: 0, ..rows.clone() };
+        if let Some(columns) = rows.kept.last_mut() {
+            columns.out *= steps.unwrap_or(1) as isize;
+        }
         let all = results(asked);
         let arrays: usize = all.iter().map(|results| results.arrays).sum();
         let most = all.iter().map(|results| results.size).max()?;
@@ -72,7 +96,7 @@ impl Reordered {
         let (is_beside, few) = (inner.x == size as isize, inner.len * size < BESIDE_BYTES);
         let is_wider = own.kept.last().is_some_and(|axis| axis.len > inner.len);
         let is_torn = is_beside && few && is_wider;
-        if !(is_far && are_many || is_torn) || problem.kept.len() >= AXES {
+        if !(is_far && are_many || is_torn || steps.is_some()) || problem.kept.len() >= AXES {
             return None;
         }
         // The copy goes upwards in the output.

@@ -9,7 +9,7 @@ use warpfold_kernels::reduce::shape::parts::room;
 use warpfold_kernels::reduce::shape::tiled::{Axes, Axis, GROUPS, LINES, ROWS, THREADS, Tiled, WIDE, WINDOW};
 use warpfold_kernels::reduce::table::KEPT;
 
-use super::choose::Fold;
+use super::choose::tiles;
 use super::limits::Limits;
 use super::near::{conflicts, is_near};
 use super::parts::{joined, numbered, parting};
@@ -18,24 +18,6 @@ use super::transpose::{Asked, Copied};
 
 /// Lines that all banks of shared memory have.
 const BANKS: usize = 8;
-
-/// Folds of tiles.
-const FOLDS: [&str; 5] = ["sum", "var", "logsumexp", "livemean", "livevar"];
-/// Those of them that f64 has none of.
-const ONLY_F32: &str = "live";
-
-/// The fold of tiles that has the bits of another. None, if order does not matter, or if a copy was faster than tiles
-/// that copied each element by itself: where floats are described (256 MiB took an H200 669 us so, and 397 by a copy),
-/// and of integers' variances.
-fn fold(of: &Fold) -> Option<Fold> {
-    let (name, input) = of.name.split_once('_').filter(|(name, _)| FOLDS.contains(name))?;
-    let value = match input {
-        "f16" | "bf16" | "f32" => "f32",
-        "f64" if !name.starts_with(ONLY_F32) => "f64",
-        _ => return None,
-    };
-    Fold::of(format!("{name}_{value}"), false)
-}
 
 /// Axes, of which the last given varies fastest.
 fn axes(of: &[Dim]) -> Option<Axes<KEPT>> {
@@ -129,7 +111,7 @@ struct Cut {
 
 /// Plans both launches. None, if no neighbours in memory are columns of enough rows.
 pub(super) fn tiled(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Copied> {
-    let fold = fold(asked.fold)?;
+    let fold = tiles(asked.fold)?;
     let Problem { count, size, .. } = *problem;
     let numbered = numbered(problem);
     // Elements of a window.

@@ -52,8 +52,13 @@ fn nodes_of_sums_lie_in_the_order_of_memory_if_they_would_be_far_apart_in_the_se
     assert_eq!(ways(Op::Mean, DType::BF16, &[1_398_101, 96], &[1, 0], &[0, 1]), "columns tiled rows");
     // Few nodes, nodes that are neighbours, and nodes that are no numbers.
     assert_eq!(ways(Op::Sum, DType::F32, &[8192, 8192], &[1, 0], &[0, 1]), "columns rows");
-    assert_eq!(ways(Op::Sum, DType::F32, &[1000, 1677, 40], &[0, 2, 1], &all), "columns rows");
+    assert_eq!(ways(Op::Sum, DType::BF16, &[1000, 1677, 80], &[0, 2, 1], &all), "columns rows");
     assert_eq!(ways(Op::Var, DType::F32, &[51, 16_448, 64], &[2, 1, 0], &all), "columns rows");
+    // Of eight elements, whose columns are shallow; nodes are not left of nodes.
+    assert_eq!(ways(Op::Sum, DType::F32, &[1000, 1677, 40], &[0, 2, 1], &all), "shallow tiled rows");
+    assert_eq!(ways(Op::Prod, DType::F32, &[1000, 1677, 24], &[0, 2, 1], &all), "columns rows");
+    assert_eq!(ways(Op::Sum, DType::F64, &[61, 34_379, 4, 4], &[2, 1, 3, 0], &[0, 1, 2, 3]), "staged tiled rows");
+    assert_eq!(ways(Op::Mean, DType::F64, &[600_000, 3, 4, 4], &[3, 2, 1, 0], &[0, 1, 2, 3]), "shallow tiled rows");
 }
 
 #[test]
@@ -95,6 +100,49 @@ fn neighbours_in_memory_are_reduced_as_such_and_then_copied() {
     // All statistics of f64 have 8 bytes.
     assert_eq!(describe(DType::F64, &[18, 1051, 1094], &[2, 1, 0], &[0]), "staged transpose");
     assert_eq!(describe(DType::BF16, &[1051, 7094, 18], &[0, 1, 2], &[2]), "staged");
+}
+
+#[test]
+fn columns_of_few_rows_some_steps_apart_are_reduced_with_what_lies_between() {
+    let of = |op, dtype, rows: usize, steps| {
+        let own = problem(dtype, &[64, rows, 16_384], &[0, 1, 2], &[1], steps);
+        classes(&GpuPlan::new(&Spec::without_options(op, dtype), &own, &H200))
+    };
+    assert_eq!(of(Op::Std, DType::BF16, 2, 2), "shallow transpose");
+    assert_eq!(of(Op::Max, DType::F32, 6, 4), "shallow transpose");
+    // More rows, and results that are larger than what is read.
+    assert_eq!(of(Op::Std, DType::BF16, 9, 2), "columns");
+    assert_eq!(of(Op::Std, DType::F64, 4, 2), "columns");
+    assert_eq!(of(Op::ArgMax, DType::BF16, 3, 2), "columns");
+}
+
+#[test]
+fn rows_some_steps_apart_are_described_as_copies() {
+    let own = problem(DType::F64, &[1015, 16_529], &[0, 1], &[1], 2);
+    let plan = GpuPlan::describe(DType::F64, false, &own, &H200).expect("a plan");
+    assert!(classes(&plan).starts_with("transpose rows"));
+}
+
+#[test]
+fn few_elements_in_several_runs_are_copied_where_no_kernel_stages_turns() {
+    let of = |op, dtype, shape: &[usize]| ways(op, dtype, shape, &[0, 1, 2], &[0, 2]);
+    assert!(of(Op::Mean, DType::I64, &[4, 262_144, 32]).starts_with("transpose staged"));
+    assert_eq!(of(Op::Sum, DType::I64, &[4, 262_144, 32]), "staged shallow");
+    assert_eq!(of(Op::Mean, DType::I64, &[4, 131_072, 64]), "runs");
+    assert_eq!(of(Op::LogSumExp, DType::F32, &[4, 524_288, 32]), "staged");
+}
+
+#[test]
+fn places_among_few_elements_of_each_row_are_staged_where_there_are_no_tiles() {
+    assert_eq!(ways(Op::ArgMax, DType::F32, &[9, 7_456_540], &[1, 0], &[0, 1]), "staged rows");
+    assert_eq!(ways(Op::LogSumExp, DType::F32, &[9, 7_456_540], &[1, 0], &[0, 1]), "tiled rows");
+}
+
+#[test]
+fn rows_of_odd_columns_of_small_elements_are_taken_several_at_once() {
+    let of = |dtype, shape: &[usize]| ways(Op::Max, dtype, shape, &[0, 1, 2], &[1]);
+    assert_eq!(of(DType::F16, &[4491, 360, 83]), "columns staged");
+    assert_eq!(of(DType::F32, &[4491, 180, 83]), "columns");
 }
 
 #[test]
