@@ -88,7 +88,7 @@ fn between(fold: &Fold, problem: &Problem) -> Option<(Dim, Dim)> {
     let is_read = columns.out != 0 && is_read_at_once(fold, *size, *columns);
     // Staged logarithms of sums took as long: 297 us of f16 (44739225,3) on an H200, and 264 in columns; f32 has tiles
     // (178 us of (16,4194304) in Fortran order, 192 so). Where there are no tiles either, rows would be copied: argmax
-    // f32 (9,7456540) in Fortran order took 283 us so.
+    // f32 (9,7456540) in Fortran order took 283 us so, and 156 staged.
     let is_copied = columns.out == 0 && tiles(fold).is_none();
     let is_slow = !is_copied && (*size > 2 || fold.name.starts_with("logsumexp"));
     (is_dense && !is_read && !is_slow && row <= widest(fold)).then_some((*run, *columns))

@@ -49,7 +49,8 @@ pub const STRETCH_TILES: u64 = 16;
 /// Columns, from which on those of at most 8 rows are shallow. Not measured.
 pub const SHALLOW: usize = 128;
 /// Bytes of a column of few rows, up to which what lies between columns some steps apart is reduced as well, and not
-/// copied: std bf16 (256,32,2,4096) along axis 2 in steps of 2 took an H200 930 us, whose lanes have eight rows each.
+/// copied: std bf16 (256,32,2,4096) along axis 2 in steps of 2 took an H200 930 us, whose lanes have eight rows each,
+/// and 520 so.
 /// Not measured against other values.
 pub const FILLED_BYTES: usize = 24;
 /// Rows of columns of integers, up to which any or all of them are found by their greatest or least: any i8
@@ -111,9 +112,6 @@ pub const NESTED_BYTES: usize = 4 << 10;
 /// The same where neither will do, and it is copied first: argmax f32 (1016800,11,2,3) took 1827 us where it lies, and
 /// 583 so, but (111848,40,3,5) 264 and 474.
 pub const NESTED_COPY: usize = 256;
-/// The same of an output in several longer runs: the mean of i64 (4,262144,32) along axes 0 and 2 took an H200 327 us
-/// where it lies, a warp for each output. Not measured against other values.
-pub const RUNS_COPY: usize = 1 << 10;
 /// Bytes of rows that follow one another, each of fewer, from which on they are not copied first: a line. Not measured.
 pub const TOGETHER: usize = 128;
 /// Bytes of an input for each multiprocessor, below which nothing is copied first: a second launch costs more. Not
@@ -133,8 +131,8 @@ pub const PART_BYTES: usize = 32;
 /// measured against other values.
 pub const NODE_BYTES: usize = 512;
 /// Elements of such a column, up to which nodes are left in the order of memory in any case: columns that leave parts
-/// are not shallow. Sum f32 (1000,1677,40) in order 0,2,1 took an H200 176 us with parts of eight elements, and (51,
-/// 32896,40) in order 2,1,0 117 with such nodes.
+/// are not shallow. Sum f32 (1000,1677,40) in order 0,2,1 took an H200 176 us with parts of eight elements, and 136
+/// with such nodes.
 pub const NODE_ROWS: usize = 8;
 /// Bytes for each multiprocessor, from which on elements so far apart in memory are not read at about the same time.
 /// Not measured.

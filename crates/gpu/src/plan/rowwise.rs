@@ -363,8 +363,8 @@ mod tests {
 
     #[test]
     fn rows_are_shared_out_by_their_length() {
-        assert_eq!(plan(1000, 16), ["rowshort_softmax_f32 4"]);
-        assert_eq!(plan(1000, 500), ["rowshort_softmax_f32 63"]);
+        assert_eq!(plan(1000, 16), ["rowshort_softmax_f32 8"]);
+        assert_eq!(plan(1000, 500), ["rowshort_softmax_f32 125"]);
         assert_eq!(plan(1000, 1024), ["rowwise_softmax_f32 334"]);
         assert_eq!(plan(1000, 1536), ["rowwise_softmax_f32 500"]);
         assert_eq!(plan(1000, 2880), ["rowwise_softmax_f32 1000"]);

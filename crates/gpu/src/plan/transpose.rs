@@ -18,9 +18,7 @@ use super::launch::{From, Launch, Moved, To};
 use super::limits::Limits;
 use super::near::{inside, is_crossed, is_nested, is_stepped};
 use super::planner::Planner;
-use super::policy::{
-    BESIDE_BYTES, COPIED_BYTES, NESTED_BYTES, NESTED_COPY, RUN_BYTES, RUNS_COPY, TOGETHER, TRANSPOSED_BYTES,
-};
+use super::policy::{BESIDE_BYTES, COPIED_BYTES, NESTED_BYTES, NESTED_COPY, RUN_BYTES, TOGETHER, TRANSPOSED_BYTES};
 
 /// Where copies and nodes begin in a workspace, in bytes.
 pub(super) const ALIGNED: usize = 256;
@@ -73,12 +71,8 @@ pub(super) fn is_scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits
     let stepped = is_stepped(run.x.abs(), *size) || beside;
     let in_runs = run.x == x && (far.is_empty() || (run.len * size >= RUN_BYTES && reduced.len() <= 3));
     let is_read = stepped && reduced.len() <= 3 && !is_crossed(asked.fold, problem);
-    let in_words = run.len * size % WORDS == 0 && kept.iter().chain(far).all(|axis| axis.x % WORDS as isize == 0);
     if kept.len() <= KEPT && (in_runs || is_read) {
-        // A warp has a tile of each output in several runs, of which few elements leave most of it empty.
-        let most = if asked.described { RUNS_COPY / 2 } else { RUNS_COPY };
-        let is_sparse = in_runs && !far.is_empty() && in_words && count * size <= most && !is_turned();
-        return is_sparse || is_described_in_steps(asked, problem, limits);
+        return false;
     }
     if inside(problem).is_some() && is_turned() {
         return false;
@@ -86,6 +80,7 @@ pub(super) fn is_scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits
     // Where no kernel stages turns, lanes would read small elements of short runs one by one: these are copied several
     // at once. Variances of i8 (2,8388608,16) along axes 0 and 2 took an H200 1059 us where they lie, and 424 so.
     let facts = &asked.fold.facts;
+    let in_words = run.len * size % WORDS == 0 && kept.iter().chain(far).all(|axis| axis.x % WORDS as isize == 0);
     if *size <= 2 && run.x == x && in_words && facts.ordered && !facts.turns && count * size <= NESTED_BYTES {
         return true;
     }
@@ -100,15 +95,6 @@ pub(super) fn is_scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits
     let width = columns.len * size;
     let is_wide = width >= BESIDE_BYTES || (run.x == width as isize && run.len * width >= TOGETHER);
     !far.is_empty() && (!is_wide || reduced.len() > 3) && !is_turned()
-}
-
-/// Whether rows of elements some steps apart are described: lanes of few columns find places slowly. F64 (1015,16529)
-/// in steps of 2 along axis 1 took an H200 325 us where they lie, bf16 (2796202,16) in steps of 3 419, and as dense
-/// rows, of 256 MiB, 95 and 154.
-fn is_described_in_steps(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> bool {
-    let (Problem { kept, size, .. }, [run]) = (problem, &problem.reduced[..]) else { return false };
-    let is_row = is_stepped(run.x.abs(), *size) && kept.last().is_none_or(|axis| axis.x.abs() > run.x.abs());
-    asked.described && is_row && asked.planner(problem, problem, 0, limits).staged(kept, *run).is_none()
 }
 
 /// The kept axes in the order of the outputs, all of them upwards, and the reduced ones; how far the first element is

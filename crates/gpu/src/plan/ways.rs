@@ -117,22 +117,6 @@ fn columns_of_few_rows_some_steps_apart_are_reduced_with_what_lies_between() {
 }
 
 #[test]
-fn rows_some_steps_apart_are_described_as_copies() {
-    let own = problem(DType::F64, &[1015, 16_529], &[0, 1], &[1], 2);
-    let plan = GpuPlan::describe(DType::F64, false, &own, &H200).expect("a plan");
-    assert!(classes(&plan).starts_with("transpose rows"));
-}
-
-#[test]
-fn few_elements_in_several_runs_are_copied_where_no_kernel_stages_turns() {
-    let of = |op, dtype, shape: &[usize]| ways(op, dtype, shape, &[0, 1, 2], &[0, 2]);
-    assert!(of(Op::Mean, DType::I64, &[4, 262_144, 32]).starts_with("transpose staged"));
-    assert_eq!(of(Op::Sum, DType::I64, &[4, 262_144, 32]), "staged shallow");
-    assert_eq!(of(Op::Mean, DType::I64, &[4, 131_072, 64]), "runs");
-    assert_eq!(of(Op::LogSumExp, DType::F32, &[4, 524_288, 32]), "staged");
-}
-
-#[test]
 fn places_among_few_elements_of_each_row_are_staged_where_there_are_no_tiles() {
     assert_eq!(ways(Op::ArgMax, DType::F32, &[9, 7_456_540], &[1, 0], &[0, 1]), "staged rows");
     assert_eq!(ways(Op::LogSumExp, DType::F32, &[9, 7_456_540], &[1, 0], &[0, 1]), "tiled rows");
