@@ -82,9 +82,9 @@ impl RowOperation {
         Some((launch, parts, (sums * rows.len) as u64))
     }
 
-    /// The same of rows that the warps of a block share, if these are lines: an H200 took 398 us for the gradients of
-    /// layer norm of bf16 (32768,4096) so, and 431 in two launches; of f32 (65536,1536) 429 and 615. Rms norm of rows of
-    /// 1474, which are not, took more when its rows were read by words.
+    /// The same of rows that the warps of a block share, if these are lines: for the gradients of layer norm of bf16
+    /// (32768,4096) an H200 took 398 us so, and 431 in two launches; of f32 (65536,1536) 429 and 615. Those of rms norm
+    /// of rows of 1474, which are not, took more when rows were read by words.
     fn swept(&self, rows: &RowLayout, sums: usize, limits: &Limits) -> Option<(Launch<RowwiseAt>, u64, u64)> {
         let (sums, size) = (self.sums_at_once(rows, sums)?, self.dtype.size());
         let warps = u32::try_from((rows.len * size).div_ceil(32 * LINE)).ok()?;

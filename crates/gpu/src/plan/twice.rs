@@ -87,8 +87,8 @@ fn down_first((first, second): (Spec, Spec), problem: &Problem, limits: &Limits)
     let both_sides = || kept.iter().chain(beside).copied();
     let row = merge(numbered(both_sides(), (0, 0)).0).last().filter(|axis| axis.x == *size as isize)?.len * size;
     let is_dense = down.x as usize == row;
-    // So many rows have results few enough, those that are left over too: max f16 (4491,360,83) along axis 1, one element
-    // behind a line, took an H200 206 us in rows of 83, and 142 so.
+    // So many rows have results few enough, those that are left over too: max f16 (4491,360,83) along axis 1, one
+    // element behind a line, took an H200 206 us in rows of 83, and 142 so.
     let node = first.result().size();
     let most = (down.len * size / (AGAIN * node)).saturating_sub(1);
     let each = if is_dense { abreast(row, *size, most) } else { 1 };

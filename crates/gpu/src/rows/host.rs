@@ -10,9 +10,12 @@ use crate::device::Device;
 use crate::stream::Stream;
 
 /// The operations as functions of arrays in the host's memory: a row has the documentation and the name of each, the
-/// function of arrays on the device, its options, and these from the CPU's.
+/// function of arrays on the device, its options, and these from the CPU's, but for one that these have not.
 macro_rules! operations {
-    ($($(#[$doc:meta])* $name:ident = $on:ident, $options:ident { $([$array:ident])* $($field:ident),* };)*) => {$(
+    ($(
+        $(#[$doc:meta])*
+        $name:ident = $on:ident, $options:ident { $([$array:ident])* $($field:ident),* $(; $none:ident)? };
+    )*) => {$(
         $(#[$doc])*
         pub fn $name(
             x: ArrayRef<'_>,
@@ -25,7 +28,8 @@ macro_rules! operations {
             $(let $array = options.$array.map(|array| Array::upload(&stream, array)).transpose()?;)*
             let options = $options {
                 $($array: $array.as_ref().map(Array::view),)*
-                $($field: options.$field,)* ..$options::default()
+                $($field: options.$field,)*
+                $($none: None)?
             };
             $on(x.view(), axes, &options, &stream)?.download(&stream)
         }
@@ -47,10 +51,10 @@ operations! {
     ///
     /// # Errors
     /// As [`cpu::rms_norm`]; what the driver says.
-    rms_norm_host = rms_norm, Norm { [weight] [bias] weight_offset, epsilon };
+    rms_norm_host = rms_norm, Norm { [weight] [bias] weight_offset, epsilon; noted };
     /// Each row less its mean, over its deviation: as [`cpu::layer_norm`], on a GPU.
     ///
     /// # Errors
     /// As [`cpu::layer_norm`]; what the driver says.
-    layer_norm_host = layer_norm, Norm { [weight] [bias] weight_offset, epsilon };
+    layer_norm_host = layer_norm, Norm { [weight] [bias] weight_offset, epsilon; noted };
 }

@@ -31,8 +31,8 @@ pub struct Norm<'a> {
     pub bias: Option<ArrayView<'a>>,
     /// Added to the mean square, or to the variance, before its root is taken. Default 1e-5.
     pub epsilon: f64,
-    /// Of gradients: what the norm has noted of the same elements ([`RowMap::run_noted`](super::RowMap::run_noted)), which
-    /// are read once less then. Default none.
+    /// Of gradients: what the norm has noted of the same elements ([`RowMap::run_noted`](super::RowMap::run_noted)),
+    /// which are read once less then. Default none.
     pub noted: Option<ArrayView<'a>>,
 }
 

@@ -56,10 +56,10 @@ where
         &self,
         s: &S,
         packs: &Packs<P, N>,
-        held: &Held<Self, N>,
+        &Held { kept, .. }: &Held<Self, N>,
         _given: [Self::Stat; N],
     ) -> [X::Value; N] {
-        let nodes = held.kept.map(
+        let nodes = kept.map(
             #[inline(always)]
             |[y, gradients]| {
                 let (y, mut terms) = (numbers::<S, X>(s, y), numbers::<S, X>(s, gradients));

@@ -54,11 +54,6 @@ where
     }
 
     #[inline(always)]
-    fn hold<S: Simt, P: Fn(u32) -> Place, const N: usize>(&self, _s: &S, packs: &Packs<P, N>) -> Held<Self, N> {
-        Held::new(packs.both())
-    }
-
-    #[inline(always)]
     fn stat<S: Simt>(&self, s: &S, sums: [X::Value; SUMS], row: u64) -> Self::Stat {
         (self.noted(s, row).0, self.of_sums(sums))
     }
@@ -94,6 +89,11 @@ where
             }
         }
         steps::<S, _, WARP, N>(s, Self::Level::NEW, packs.spread, nodes, per, |k| packs.valid(k))
+    }
+
+    #[inline(always)]
+    fn hold<S: Simt, P: Fn(u32) -> Place, const N: usize>(&self, _s: &S, packs: &Packs<P, N>) -> Held<Self, N> {
+        Held::new(packs.both())
     }
 
     #[inline(always)]

@@ -54,7 +54,8 @@ pub trait RowOp: Copy {
     type Kept: Node;
     /// What a row was reduced to.
     type Stat: Node;
-    /// What the reduction has made of what is kept of a pack, from which its results follow, if rows are [`RowOp::GIVEN`].
+    /// What the reduction has made of what is kept of a pack, from which its results follow, if rows are
+    /// [`RowOp::GIVEN`].
     type Ready: Node;
     /// Whether there are two arrays.
     const SECOND: bool = false;

@@ -39,8 +39,9 @@ const AHEAD: u32 = 2;
 /// Lines of 16 bytes of a thread, of both arrays.
 const LINES: u32 = AHEAD * 2 * STEPS as u32;
 
-/// Bytes of shared memory for rows that are on their way, and in which sums of two rows, of four, eight and so on, wait for their neighbours, of `turns`
-/// times two rows: `sums` for each of the columns of `threads` threads, which have a pack of elements of `size`.
+/// Bytes of shared memory for rows that are on their way, and in which sums of two rows, of four, eight and so on, wait
+/// for their neighbours, of `turns` times two rows: `sums` for each of the columns of `threads` threads, which have a
+/// pack of elements of `size`.
 #[must_use]
 pub const fn room_bytes(turns: u64, sums: usize, threads: u32, size: usize) -> u32 {
     let number = if size == 8 { 8 } else { 4 };
