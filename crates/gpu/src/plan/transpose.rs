@@ -18,7 +18,9 @@ use super::launch::{From, Launch, Moved, To};
 use super::limits::Limits;
 use super::near::{inside, is_crossed, is_nested, is_stepped};
 use super::planner::Planner;
-use super::policy::{BESIDE_BYTES, COPIED_BYTES, NESTED_BYTES, NESTED_COPY, RUN_BYTES, TOGETHER, TRANSPOSED_BYTES};
+use super::policy::{
+    BESIDE_BYTES, COPIED_BYTES, NESTED_BYTES, NESTED_COPY, RUN_BYTES, RUNS_COPY, TOGETHER, TRANSPOSED_BYTES,
+};
 
 /// Where copies and nodes begin in a workspace, in bytes.
 pub(super) const ALIGNED: usize = 256;
@@ -71,8 +73,10 @@ pub(super) fn is_scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits
     let stepped = is_stepped(run.x.abs(), *size) || beside;
     let in_runs = run.x == x && (far.is_empty() || (run.len * size >= RUN_BYTES && reduced.len() <= 3));
     let is_read = stepped && reduced.len() <= 3 && !is_crossed(asked.fold, problem);
+    let in_words = run.len * size % WORDS == 0 && kept.iter().chain(far).all(|axis| axis.x % WORDS as isize == 0);
     if kept.len() <= KEPT && (in_runs || is_read) {
-        return false;
+        // A warp has a tile of each output in several runs, of which few elements leave most of it empty.
+        return in_runs && !far.is_empty() && in_words && count * size <= RUNS_COPY && !is_turned();
     }
     if inside(problem).is_some() && is_turned() {
         return false;
@@ -80,7 +84,6 @@ pub(super) fn is_scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits
     // Where no kernel stages turns, lanes would read small elements of short runs one by one: these are copied several
     // at once. Variances of i8 (2,8388608,16) along axes 0 and 2 took an H200 1059 us where they lie, and 424 so.
     let facts = &asked.fold.facts;
-    let in_words = run.len * size % WORDS == 0 && kept.iter().chain(far).all(|axis| axis.x % WORDS as isize == 0);
     if *size <= 2 && run.x == x && in_words && facts.ordered && !facts.turns && count * size <= NESTED_BYTES {
         return true;
     }

@@ -141,3 +141,12 @@ fn few_integers_side_by_side_are_true_if_their_greatest_is() {
     let own = problem(DType::I8, &[3, 44_739_242], &[0, 1], &[0], 2);
     assert_eq!(classes(&GpuPlan::new(&spec, &own, &H200)), "shallow staged");
 }
+
+#[test]
+fn few_elements_in_several_runs_are_copied_where_no_kernel_stages_turns() {
+    let of = |op, dtype, shape: &[usize]| ways(op, dtype, shape, &[0, 1, 2], &[0, 2]);
+    assert!(of(Op::ArgMax, DType::F32, &[4, 524_288, 32]).starts_with("transpose"));
+    assert_eq!(of(Op::Mean, DType::I64, &[4, 262_144, 32]), "runs");
+    assert_eq!(of(Op::Sum, DType::I64, &[4, 262_144, 32]), "staged shallow");
+    assert_eq!(of(Op::LogSumExp, DType::F32, &[4, 524_288, 32]), "staged");
+}
