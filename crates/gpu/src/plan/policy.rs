@@ -49,9 +49,8 @@ pub const STRETCH_TILES: u64 = 16;
 /// Columns, from which on those of at most 8 rows are shallow. Not measured.
 pub const SHALLOW: usize = 128;
 /// Bytes of a column of few rows, up to which what lies between columns some steps apart is reduced as well, and not
-/// copied: std bf16 (256,32,2,4096) along axis 2 in steps of 2 took an H200 930 us, whose lanes have eight rows each,
-/// and 520 so.
-/// Not measured against other values.
+/// copied: std bf16 (256,32,2,4096) along axis 2 in steps of 2 took an H200 930 us by lanes of eight rows each, and
+/// 520 so. Not measured against other values.
 pub const FILLED_BYTES: usize = 24;
 /// Rows of columns of integers, up to which any or all of them are found by their greatest or least: any i8
 /// (80,5,3,223696) along axis 1 took an H200 457 us by counts. Not measured against other values.

@@ -11,12 +11,19 @@ use super::rowwise::RowOperation;
 const TURNED: [&str; 4] = ["rms_norm", "layer_norm", "softmax_backward", "log_softmax_backward"];
 /// Operations of which what was computed of a turn stays there, of 16 bits too.
 const STAYING: [&str; 5] = ["softmax", "softmax_masked", "log_softmax", "log_softmax_masked", "cross_entropy"];
-/// How many times as long as in turns rows take in parts that blocks share, where they fill the GPU: of 16 bits, and of
-/// more. Parts are read twice from memory, and exponentials computed twice (`rows-parts.txt` of 2026-11-29).
+// How many times as long rows take in parts that blocks share as in turns, where they fill the GPU, by the size of
+// elements: 16 bits, and more. Parts are read from memory twice, and exponentials computed twice.
+
+/// Of rms norm, and of the gradients of norms (`bench/record/nvidia-h200/2026-11-29/rows-parts.txt`, as those below).
 const NORMS_IN_PARTS: [f64; 2] = [1.05; 2];
+/// Of layer norm, whose nodes take more instructions: bf16 (499,67221) took 166 us in parts and 111 in turns (f32 not
+/// measured; `rows-random-518274903-first.json`, `rows-random-518274903.json`).
 const LAYER_NORMS_IN_PARTS: [f64; 2] = [1.45, 1.15];
+/// Of the gradients of softmax and its logarithm.
 const GRADIENTS_IN_PARTS: [f64; 2] = [1.4, 1.0];
+/// Of softmax and its logarithm.
 const SOFTMAX_IN_PARTS: [f64; 2] = [1.75, 1.15];
+/// Of cross-entropy.
 const LOSSES_IN_PARTS: [f64; 2] = [1.85, 1.45];
 /// What a row takes that has a multiprocessor to itself, where it takes 1 if others hide what it waits for.
 const ALONE: f64 = 1.25;

@@ -4,7 +4,7 @@
 //! time. A lane has the same columns of all of them: it loads their weights once for two rows, and adds its terms of
 //! each column as the tree over rows has them (`waiting.rs`). Rows are reduced as elsewhere, but two share each
 //! barrier. The next four are on their way to shared memory meanwhile, to places that each lane reads itself: in
-//! registers there is room for fewer, and rms norm bf16 (32768,4096) waited for memory half of its 377 us. Both arrays
+//! registers there is room for two, and rms norm bf16 (32768,4096) left half of its issue slots idle so. Both arrays
 //! are read once.
 //! Bottleneck: memory, and nearly the instructions.
 
