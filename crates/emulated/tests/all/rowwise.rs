@@ -103,6 +103,73 @@ fn results_that_begin_anywhere_in_a_line_are_whole() {
     }
 }
 
+/// Short rows that fill all lanes of their blocks and follow one another, in lines or behind them, and with a gap after
+/// each; with weights and biases like the elements, others, and none.
+#[test]
+fn rows_that_fill_their_blocks_have_the_bits_of_the_cpu() {
+    let on = Emulated::new();
+    let stream = &on.stream;
+    for (case, (dtype, packs, specials)) in [
+        (DType::BF16, 16, Specials::None),
+        (DType::BF16, 64, Specials::All),
+        (DType::F16, 8, Specials::None),
+        (DType::F32, 32, Specials::None),
+        (DType::F32, 64, Specials::All),
+        (DType::F64, 8, Specials::None),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (size, len) = (dtype.size(), packs * 16 / dtype.size());
+        // A block has eight warps, and each of their lanes four packs.
+        let count = 8 * 32 * 4 / packs * (1 + case % 2);
+        for (before, gap) in [(0, 0), (1, 0), (0, 16 / size)] {
+            let (shape, each) = ([count, len], len + gap);
+            let steps = [(each * size) as isize, size as isize];
+            let [x, gradients] = [0, 1].map(|seed| elements(dtype, before + count * each, seed, specials));
+            let host = |bytes: &'_ [u8]| {
+                // SAFETY: so many elements are there, until the end of the case.
+                unsafe { ArrayRef::from_raw(bytes[before * size..].as_ptr(), dtype, &shape, &steps) }.expect("an array")
+            };
+            let there = [&x, &gradients].map(|bytes| on.upload(bytes));
+            let view = |array: usize| on.view(&there[array], before * size, dtype, &shape, &steps).expect("a view");
+            let name = format!("{dtype} {shape:?}, {before} elements before, {gap} between");
+            let same = |got, want: Result<warpfold::Array, warpfold::Error>, op: &str| {
+                let differs = cases::differs(got, &want.expect("a result"), stream);
+                assert_eq!(differs, None, "{op} {name}");
+            };
+            let (all, plain) = (&rows::Softmax::default(), &cpu::Softmax::default());
+            same(rows::softmax(view(0), &[-1], all, stream), cpu::softmax(host(&x), &[-1], plain), "softmax");
+            same(rows::log_softmax(view(0), &[-1], all, stream), cpu::log_softmax(host(&x), &[-1], plain), "its log");
+            let want = cpu::softmax_backward(host(&x), host(&gradients), &[-1], plain);
+            same(rows::softmax_backward(view(0), view(1), &[-1], all, stream), want, "its gradient");
+            for (of_weight, of_bias) in [(dtype, Some(dtype)), (dtype, None), (DType::F64, Some(DType::F64))] {
+                let of = [Some(of_weight), of_bias];
+                let bytes = of.map(|of| of.map(|of| (of, elements(of, len, 7, Specials::None))));
+                let held = bytes.each_ref().map(|of| of.as_ref().map(|(of, bytes)| (*of, on.upload(bytes))));
+                let factor = |which: usize| {
+                    let (of, there) = held[which].as_ref()?;
+                    Some(on.view(there, 0, *of, &[len], &[of.size() as isize]).expect("a view"))
+                };
+                let own = |which: usize| {
+                    let (of, bytes) = bytes[which].as_ref()?;
+                    // SAFETY: so many elements are there, until the end of the case.
+                    let array = unsafe { ArrayRef::from_raw(bytes.as_ptr(), *of, &[len], &[of.size() as isize]) };
+                    Some(array.expect("an array"))
+                };
+                let options = rows::Norm { weight: factor(0), bias: factor(1), ..rows::Norm::default() };
+                let host_options = cpu::Norm { weight: own(0), bias: own(1), ..cpu::Norm::default() };
+                let want = cpu::layer_norm(host(&x), &[-1], &host_options);
+                same(rows::layer_norm(view(0), &[-1], &options, stream), want, "layer norm");
+                let (options, host_options) =
+                    (rows::Norm { bias: None, ..options }, cpu::Norm { bias: None, ..host_options });
+                let want = cpu::rms_norm(host(&x), &[-1], &host_options);
+                same(rows::rms_norm(view(0), &[-1], &options, stream), want, "rms norm");
+            }
+        }
+    }
+}
+
 /// Gradients of layer norm whose weights or biases are frozen: the others have their bits, and the sums of both are
 /// copied by one launch.
 #[test]

@@ -3,8 +3,8 @@
 //! `choose` finds the fold of a reduction, `planner` its shape, `panels` that of columns, `staged` that of outputs of
 //! few elements, `single` of one; `share` says how the work is shared out, and the numbers that tune it are in
 //! `policy`. `subtrees`, `tiled`, `parts` and `twice` reduce in two launches, and `transpose` copies what no shape
-//! reads well; `chunk` cuts a row into launches. `segments`, [`sort`], [`split`], [`rows`], [`rowwise`], `together`,
-//! [`pool`], [`zip`] and [`kmeans`] plan the other families.
+//! reads well; `chunk` cuts a row into launches. `segments`, [`sort`], [`split`], [`rows`], [`rowwise`] (of rows that
+//! lie as [`row_layout`] says), `together`, [`pool`], [`zip`] and [`kmeans`] plan the other families.
 
 mod choose;
 mod chunk;
@@ -25,6 +25,7 @@ pub mod pool;
 mod reduce;
 mod reordered;
 mod rounds;
+pub mod row_layout;
 pub mod rows;
 pub mod rowsums;
 pub mod rowwise;

@@ -8,7 +8,8 @@ use warpfold_kernels::rowwise::{Rowwise, RowwiseAt, THREADS, WARPS};
 
 use super::Launch;
 use super::limits::Limits;
-use super::rowwise::{LINE, RowLayout, RowOperation, launch, launch_of};
+use super::row_layout::RowLayout;
+use super::rowwise::{LINE, RowOperation, launch, launch_of};
 
 /// Blocks for each multiprocessor, for which parts become smaller. Not measured.
 const SPREAD: usize = 2;

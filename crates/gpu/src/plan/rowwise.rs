@@ -10,12 +10,13 @@ use warpfold_kernels::reduce::shape::piece::{Kept, Outputs};
 use warpfold_kernels::rowwise::arrange::{Arrange, ArrangeAt};
 use warpfold_kernels::rowwise::dense::room_bytes;
 use warpfold_kernels::rowwise::{
-    MAP, MEET, NARROW, NONE, PARTS, QUARTERS, REDUCE, Rowwise, RowwiseAt, SHORT, THREADS, TURNS, WARPS, WHOLE, WIDE,
-    chunk, steps,
+    LINES, MAP, MEET, NARROW, NONE, PACKS, PARTS, QUARTERS, RAGGED, REDUCE, Rowwise, RowwiseAt, SHORT, THREADS, TURNS,
+    WARPS, WHOLE, WIDE, chunk, steps,
 };
 
 use super::Launch;
 use super::limits::Limits;
+use super::row_layout::RowLayout;
 use super::together::Together;
 
 /// Lanes to a short row, at least: as many as a lane has steps.
@@ -27,67 +28,10 @@ const SPREAD: u64 = 16;
 /// Bytes of a line.
 pub(super) const LINE: usize = 16;
 
-/// Rows whose elements lie side by side, along at most two axes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RowLayout {
-    /// Rows.
-    pub rows: usize,
-    /// Elements of a row.
-    pub len: usize,
-    /// Rows of the inner axis.
-    pub inner: usize,
-    /// Bytes from row to row of the inner axis, and of the outer one, of each array.
-    pub steps: [[isize; 2]; 2],
-    /// The same of the mask, and bytes from element to element.
-    pub mask: [isize; 3],
-    /// Bytes from the first element to the end of each array.
-    pub ends: [usize; 2],
-}
-
 /// A number of bytes and more, so that what follows begins with a line.
 #[must_use]
 pub fn padded(bytes: usize) -> usize {
     bytes.next_multiple_of(256)
-}
-
-impl RowLayout {
-    /// Of rows along `axes` (sorted) of two arrays with elements, of `size` bytes, and of a mask. None if rows are not
-    /// as this type has them. An array that there is not has no steps.
-    #[must_use]
-    pub fn of(shape: &[usize], arrays: [&[isize]; 3], axes: &[usize], size: usize) -> Option<Self> {
-        let dims = |of_row: bool| {
-            let axes = (0..shape.len()).filter(|axis| axes.contains(axis) == of_row && shape[*axis] != 1);
-            let step = |array: usize, axis: usize| arrays[array].get(axis).copied().unwrap_or(0);
-            let dim = |axis| Dim { len: shape[axis], x: step(0, axis), out: step(1, axis), mask: step(2, axis) };
-            merge(axes.map(dim).collect())
-        };
-        let near = size as isize;
-        let (len, near) = match dims(true)[..] {
-            [] => (1, 0),
-            [Dim { len, x, out, mask }] if x == near && (arrays[1].is_empty() || out == near) => (len, mask),
-            _ => return None,
-        };
-        let none = Dim { len: 1, x: 0, mask: 0, out: 0 };
-        let [outer, inner] = match dims(false)[..] {
-            [] => [none; 2],
-            [inner] => [none, inner],
-            [outer, inner] => [outer, inner],
-            _ => return None,
-        };
-        let [x, second] = [|dim: Dim| dim.x, |dim: Dim| dim.out];
-        let end = |step: fn(Dim) -> isize| {
-            let furthest = |dim: Dim| step(dim).max(0) as usize * (dim.len - 1);
-            furthest(outer) + furthest(inner) + len * size
-        };
-        Some(Self {
-            rows: outer.len * inner.len,
-            len,
-            inner: inner.len,
-            steps: [[inner.x, outer.x], [inner.out, outer.out]],
-            mask: [inner.mask, outer.mask, near],
-            ends: [end(x), end(second)],
-        })
-    }
 }
 
 /// Weights or biases as kernels find them.
@@ -95,9 +39,9 @@ impl RowLayout {
 pub enum Factor {
     /// There are none.
     Absent,
-    /// They are like the elements, and fill whole lines.
+    /// They are like the elements, and fill whole lines, or have been copied to such.
     Narrow,
-    /// They have been converted.
+    /// They have been converted to numbers as the arithmetic has them, and elements are others.
     Wide,
 }
 
@@ -196,7 +140,7 @@ impl RowOperation {
             offset: self.offset,
             weights: self.factors[0].code(),
             biases: self.factors[1].code(),
-            whole: 0,
+            whole: RAGGED,
             phase: WHOLE,
             quarters: 0,
             quarter: 0,
@@ -237,7 +181,11 @@ impl RowOperation {
             let whole = rows.len * size == LINE * lanes * deep;
             let (lanes, deep) = (lanes.ilog2(), deep.ilog2());
             let per_block = WARPS as usize * ((32 * SHORT) >> (lanes + deep));
-            let whole = (whole && rows.rows.is_multiple_of(per_block)) as u64;
+            let whole = match whole && rows.rows.is_multiple_of(per_block) {
+                true if !self.masked && rows.is_dense(size) => LINES,
+                true => PACKS,
+                false => RAGGED,
+            };
             let call = Rowwise { lanes, deep, whole, ..call };
             let launch = self.launch("rowshort", rows.rows.div_ceil(per_block), &call)?;
             let launch = launch.with_room(room_bytes(WARPS, SHORT));
@@ -249,7 +197,7 @@ impl RowOperation {
             let quarters = rows.len.div_ceil(each) as u32;
             let Together { rows: together, warps, lanes } = Together::of(quarters);
             let fills = together * quarters == warps * QUARTERS && rows.rows.is_multiple_of(together as usize);
-            let whole = (rows.len.is_multiple_of(each) && fills) as u64;
+            let whole = if rows.len.is_multiple_of(each) && fills { PACKS } else { RAGGED };
             let call = Rowwise { quarters, quarter: Together::inverse(quarters), together, lanes, whole, ..call };
             let name = format!("rowwise_{}_{}", self.name, self.dtype);
             let launch = launch_of(name, rows.rows.div_ceil(together as usize), 32 * warps, &call)?;
@@ -262,41 +210,46 @@ impl RowOperation {
     /// Rows that are longer than a block holds.
     fn longer(&self, call: &Rowwise, limits: &Limits, is_mapped: bool) -> Option<RowPlan> {
         let turn = WARPS as u64 * chunk(self.dtype.size());
-        let (turns, whole) = (call.len.div_ceil(turn), call.len.is_multiple_of(turn) as u64);
-        let call = &Rowwise { whole, ..*call };
+        let turns = call.len.div_ceil(turn);
+        let whole = if call.len.is_multiple_of(turn) { PACKS } else { RAGGED };
+        let call = &Rowwise { whole, kept: self.kept(1, limits), ..*call };
         if self.is_known() {
             let call = Rowwise { phase: MAP, blocks: turns, ..*call };
-            let launch = self.launch("rowlonger", (call.rows * turns) as usize, &call)?;
+            let launch = self.of_blocks(call.rows * turns, &call)?;
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
         if turns <= MOST_TURNS && self.has_turns(call.rows, limits) {
-            let kept = self.kept(turns, limits);
-            let call = Rowwise { phase: TURNS, turns, kept, ..*call };
-            let launch = self.launch("rowlonger", call.rows as usize, &call)?;
-            let launch = launch.with_room((kept * self.turn_bytes()) as u32);
+            let call = Rowwise { phase: TURNS, turns, kept: self.kept(turns, limits), ..*call };
+            let launch = self.of_blocks(call.rows, &call)?;
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
         self.in_parts(call, turns, is_mapped)
+    }
+
+    /// A launch of so many blocks, with room for the turns of each.
+    fn of_blocks(&self, blocks: u64, call: &Rowwise) -> Option<Launch<RowwiseAt>> {
+        let launch = self.launch("rowlonger", blocks as usize, call)?;
+        Some(launch.with_room((call.kept * self.turn_bytes()) as u32))
     }
 
     /// Rows that several blocks share.
     fn in_parts(&self, call: &Rowwise, blocks: u64, is_mapped: bool) -> Option<RowPlan> {
         let under = WARPS as u64 * chunk(self.dtype.size());
         let mut call = Rowwise { blocks, phase: REDUCE, under, ..*call };
-        let mut launches = vec![self.launch("rowlonger", (call.rows * blocks) as usize, &call)?];
+        let mut launches = vec![self.of_blocks(call.rows * blocks, &call)?];
         let mut room = call.rows * blocks;
         call.parts = blocks;
         while call.parts > PARTS {
             let fewer = call.parts.div_ceil(PARTS);
             let meet = Rowwise { blocks: fewer, phase: MEET, to: room, ..call };
-            launches.push(self.launch("rowlonger", (call.rows * fewer) as usize, &meet)?);
+            launches.push(self.of_blocks(call.rows * fewer, &meet)?);
             call = Rowwise { parts: fewer, under: call.under * PARTS, from: room, ..call };
             room += call.rows * fewer;
         }
         // Where nothing is mapped, a block to a row notes what its parts have come to.
         let blocks = if is_mapped { blocks } else { 1 };
         let last = Rowwise { phase: MAP, blocks, ..call };
-        launches.push(self.launch("rowlonger", (call.rows * blocks) as usize, &last)?);
+        launches.push(self.of_blocks(call.rows * blocks, &last)?);
         Some(RowPlan { launches, parts: room as usize * self.node * 4, ..RowPlan::default() })
     }
 
@@ -373,18 +326,5 @@ mod tests {
         assert_eq!(plan(1000, 8193), ["rowlonger_softmax_f32 1000"]);
         let very_long = plan(1, 8192 * 257);
         assert_eq!(very_long, ["rowlonger_softmax_f32 257", "rowlonger_softmax_f32 2", "rowlonger_softmax_f32 257"]);
-    }
-
-    #[test]
-    fn rows_that_lie_otherwise_are_known() {
-        let of = |shape: &[usize], x: &[isize], axes: &[usize]| RowLayout::of(shape, [x, &[], &[]], axes, 4);
-        assert_eq!(of(&[3, 5], &[20, 4], &[0]), None);
-        let turned = of(&[2, 3, 5], &[20, 40, 4], &[2]).expect("two axes of rows");
-        assert_eq!((turned.rows, turned.inner, turned.steps[0], turned.ends[0]), (6, 3, [40, 20], 120));
-        let back = of(&[2, 3, 5], &[-60, 20, 4], &[1, 2]);
-        assert_eq!(back.map(|rows| (rows.rows, rows.len, rows.ends[0])), Some((2, 15, 60)));
-        // Rows of two arrays whose axes do not merge alike.
-        let both = RowLayout::of(&[2, 3, 5], [&[60, 20, 4], &[20, 40, 4], &[]], &[2], 4).expect("two axes of rows");
-        assert_eq!((both.inner, both.steps), (3, [[20, 60], [40, 20]]));
     }
 }

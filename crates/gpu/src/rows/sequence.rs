@@ -13,8 +13,9 @@ use warpfold_kernels::rowwise::arrange::{Arrange, ArrangeAt};
 
 use crate::device::Device;
 use crate::launch::Ready;
+use crate::plan::row_layout::RowLayout;
 use crate::plan::rowsums::RowSums;
-use crate::plan::rowwise::{Factor, RowLayout, RowOperation, arrange, in_c_order, padded, room};
+use crate::plan::rowwise::{Factor, RowOperation, arrange, in_c_order, padded, room};
 use crate::plan::{Launch, Limits};
 use crate::stream::Stream;
 
@@ -221,14 +222,15 @@ impl Sequence {
             let own_axes: Vec<_> = (0..lens.len()).map(|axis| (lens[axis], given[axis], places[axis])).collect();
             let is_dense = own_axes.iter().all(|&(len, x, place)| len == 1 || x == place * size as isize);
             let fills = (layout.len * size).is_multiple_of(16);
-            factors[i] =
-                if own == dtype && is_dense && fills && arrays.aligned { Factor::Narrow } else { Factor::Wide };
-            if factors[i] == Factor::Wide {
-                let (bytes, from) = (room(layout.len, wide), at[2 + i]);
+            // Others are copied: as elements are, if nothing is lost.
+            let to = if own == of { of } else { wide };
+            factors[i] = if to == of { Factor::Narrow } else { Factor::Wide };
+            if !(own == of && is_dense && fills && arrays.aligned) {
+                let (bytes, from) = (room(layout.len, to), at[2 + i]);
                 at[2 + i] = take(bytes);
                 // What is read after the last one, if a row's end does not fill a line.
                 let clear = if fills { 0 } else { bytes };
-                let launch = arrange(&own_axes, [own, wide], limits);
+                let launch = arrange(&own_axes, [own, to], limits);
                 before.push(Copy { launch, from, to: at[2 + i], clear });
             }
         }

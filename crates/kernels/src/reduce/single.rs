@@ -65,12 +65,13 @@ pub fn kernel<S: Simt, B: Bits, const K: usize>(s: &S, call: &Single<K>) {
     let lined = |address: u64| address.is_multiple_of(16);
     let (end, whole) = (call.at.input + call.end, (place.valid * B::SIZE).is_multiple_of(16));
     let line = |_, at| words(s, array(at), 16);
-    let w = read::<S, B, STEPS>(s, Spread::WARP, end, [lined(place.input), whole, false], B::ZERO, line, |_| place);
+    let w =
+        read::<S, B, true, STEPS>(s, Spread::WARP, end, [lined(place.input), whole, false], B::ZERO, line, |_| place);
     let w = w.map(
         #[inline(always)]
         |pack| results::<B, K>(call, pack),
     );
-    write::<S, B, STEPS>(s, Spread::WARP, [lined(place.output), whole && lined(place.output)], w, |_| place);
+    write::<S, B, true, STEPS>(s, Spread::WARP, [lined(place.output), whole && lined(place.output)], w, |_| place);
 }
 
 /// The results of elements in words.

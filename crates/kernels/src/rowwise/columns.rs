@@ -84,7 +84,7 @@ where
     }
     let base = call.place::<X::Bits>(row, from, most);
     let place = |k: u32| call.next_place::<X::Bits>(base, call.moves(row, k), k, left);
-    let packs = call.packs::<S, _, NormGradients<X, Rms, 1>, _, STEPS>(
+    let packs = call.packs::<S, _, NormGradients<X, Rms, 1>, _, false, STEPS>(
         s,
         [X::Bits::ZERO; 2],
         spread,

@@ -31,15 +31,21 @@ impl<F: Element<Float = F, Mean = F> + Float + Node> Factors<F> {
         Self { of, offset: F::from_f64(call.offset), moved: call.offset != 0.0, len: call.len }
     }
 
+    /// Whether there are weights, to which nothing is added, and biases if `BIASED`, and both are as the elements are.
+    #[inline(always)]
+    pub fn are_plain<const BIASED: bool>(&self) -> bool {
+        self.of[0].1 == NARROW && !self.moved && self.of[1].1 == if BIASED { NARROW } else { NONE }
+    }
+
     /// The weights or biases of a pack.
     #[inline(always)]
     fn pack<S: Simt, X: Source<Value = F>>(&self, s: &S, which: usize, at: At) -> [F; MOST] {
         let ((address, kind), per) = (self.of[which], X::Bits::PER);
+        if s.branch(kind == NARROW) {
+            return self.narrow::<S, X>(s, which, at);
+        }
         // What stands beyond a row is of no matter.
         let first = if at.count > 0 { at.first } else { 0 };
-        if s.branch(kind == NARROW) {
-            return numbers::<S, X>(s, kept(s, array(address + first * X::Bits::SIZE as u64), 16));
-        }
         let (mut of, mut i, each) = ([F::ZERO; MOST], 0, 16 / size_of::<F>());
         while i < per as usize {
             let w = kept(s, array(address + (first + i as u64) * size_of::<F>() as u64), 16);
@@ -51,6 +57,14 @@ impl<F: Element<Float = F, Mean = F> + Float + Node> Factors<F> {
             i += each;
         }
         of
+    }
+
+    /// Those that are as the elements are.
+    #[inline(always)]
+    fn narrow<S: Simt, X: Source<Value = F>>(&self, s: &S, which: usize, at: At) -> [F; MOST] {
+        let address = self.of[which].0;
+        let own = address.wrapping_add(at.first.wrapping_mul(X::Bits::SIZE as u64));
+        numbers::<S, X>(s, kept(s, array(if at.count > 0 { own } else { address }), 16))
     }
 
     /// The weights of a pack, if there are any.
@@ -80,14 +94,36 @@ impl<F: Element<Float = F, Mean = F> + Float + Node> Factors<F> {
     pub fn apply<S: Simt, X: Source<Value = F>>(&self, s: &S, x: [F; MOST], at: At) -> [u32; 4] {
         let mut x = self.weighed::<S, X>(s, x, at);
         if s.branch(self.of[1].1 != NONE) {
-            let (biases, mut i) = (self.pack::<S, X>(s, 1, at), 0);
-            while i < X::Bits::PER as usize {
-                x[i] = x[i].add(biases[i]);
-                i += 1;
-            }
+            x = plus::<X>(x, self.pack::<S, X>(s, 1, at));
         }
         canonical::<S, X>(s, x)
     }
+
+    /// The same, where both are plain: nothing is asked for each pack.
+    #[inline(always)]
+    pub fn apply_plain<S: Simt, X: Source<Value = F>, const BIASED: bool>(
+        &self,
+        s: &S,
+        x: [F; MOST],
+        at: At,
+    ) -> [u32; 4] {
+        let mut x = times::<X>(x, Some(self.narrow::<S, X>(s, 0, at)));
+        if BIASED {
+            x = plus::<X>(x, self.narrow::<S, X>(s, 1, at));
+        }
+        canonical::<S, X>(s, x)
+    }
+}
+
+/// A pack's elements, moved by biases.
+#[inline(always)]
+fn plus<X: Source<Value: Float + Accumulate>>(mut x: [X::Value; MOST], biases: [X::Value; MOST]) -> [X::Value; MOST] {
+    let mut i = 0;
+    while i < X::Bits::PER as usize {
+        x[i] = x[i].add(biases[i]);
+        i += 1;
+    }
+    x
 }
 
 /// A pack's elements, weighed, if there are weights.

@@ -89,7 +89,7 @@ where
                 ..base
             }
         };
-        let packs = call.packs::<S, _, NormGradients<X, K, SUMS>, _, STEPS>(
+        let packs = call.packs::<S, _, NormGradients<X, K, SUMS>, _, false, STEPS>(
             s,
             op.blank(),
             spread,
@@ -116,7 +116,7 @@ where
                 |k| op.map(s, held.kept[k], own.map(|_, word| shuffled(word, k as u32)), packs.at(k as u32, lane, per)),
             );
             let whole = aligned_out && call.len.is_multiple_of(per as u64);
-            write::<S, Of<NormGradients<X, K, SUMS>>, STEPS>(s, spread, [aligned_out, whole], results, place);
+            write::<S, Of<NormGradients<X, K, SUMS>>, false, STEPS>(s, spread, [aligned_out, whole], results, place);
         }
         let (packs, _) = again(s, &op, &packs);
         let norm_of = |k: u32| norm(own.0.map(|_, word| shuffled(word, k)));

@@ -14,14 +14,15 @@ use super::level::{Level, of_chunk, pick};
 use super::op::RowOp;
 use super::read::from_memory;
 use super::results::{Of, Way, map, mapped, written};
-use super::spread::{Packs, Spread};
+use super::spread::{Packs, Place, Spread};
 use super::staying::{Stays, staying};
 use super::turns::Ring;
-use super::{MAP, MEET, NODES, REDUCE, Rowwise, SLOTS, TURNS, WARPS, chunk};
+use super::{LINES, MAP, MEET, NODES, REDUCE, Rowwise, SLOTS, TURNS, WARPS, chunk};
+use crate::address::array;
 use crate::node::Node;
 use crate::reduce::shape::piece::divide;
 use crate::source::Bits;
-use warpfold_simt::{ALL, Simt};
+use warpfold_simt::{ALL, Pack, Simt};
 
 /// Packs of a lane, up to which it has those of two turns at once, if turns are not in shared memory: layer norm bf16
 /// (8192,32768), which was not then, took an H100 563 us so, and 625 without.
@@ -62,20 +63,20 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let turns = call.turns as u32;
     let (mut step, mut all, mut by_lines) = (0, turns, None);
     if is_mapped && call.phase == TURNS {
-        let again = if O::LINED {
-            by_lines = call.lined::<Of<O>>(call.place::<Of<O>>(number, 0, 1), O::SECOND);
-            (call.len + by_lines.unwrap_or(0) as u64).div_ceil(under) as u32
-        } else {
-            turns
-        };
+        if O::LINED {
+            let lined = call.lined::<Of<O>>(call.place::<Of<O>>(number, 0, 1), O::SECOND);
+            // Where lines take a turn more, they have no place.
+            by_lines = lined.filter(|&shift| call.len + shift as u64 <= turns as u64 * under);
+        }
         step = if is_found { turns } else { 0 };
-        all = turns + again;
+        all = 2 * turns;
     }
     let turn = |step: u32| if step < turns { step } else { all - 1 - step };
     let lined = |step: u32| O::LINED && step >= turns && by_lines.is_some();
     let row = call.row::<Of<O>>(number);
+    let own = first + s.warp() as u64 * chunk;
     let place = |step: u32| {
-        let at = first + turn(step) as u64 * under + s.warp() as u64 * chunk;
+        let at = own + turn(step) as u64 * under;
         if !O::LINED {
             return call.part::<Of<O>>(row, at, chunk);
         }
@@ -88,7 +89,7 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let stays = const { O::STAYS && Of::<O>::SIZE == 2 };
     let ring = Ring::<O, N>::new(s, call);
     let fill = |turn: u32, slot: u32| {
-        ring.fill(s, call, slot, row, first + turn as u64 * under + s.warp() as u64 * chunk);
+        ring.fill(s, call, slot, row, own + turn as u64 * under);
         s.end_copies();
     };
     let (mut slot, mut begun) = (0, 0);
@@ -96,14 +97,10 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         fill(begun, begun);
         begun += 1;
     }
-    // Rows that are read by lines may have one turn more than has a place.
-    let in_ring = |step: u32| ring.kept() > 0 && turn(step) < turns;
     let read = |step: u32, slot: u32| {
-        let (place, in_ring) = (place(step), in_ring(step));
-        let line = |array, k, at| {
-            if s.branch(in_ring) { ring.line(s, slot, array, k) } else { from_memory(s)(array, k, at) }
-        };
-        call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, [lined(step), Ring::<O, N>::THERE], line, |_| place).w
+        let (place, staged) = (place(step), Ring::<O, N>::THERE);
+        let line = |array, k, at| if staged { ring.line(s, slot, array, k) } else { from_memory(s)(array, k, at) };
+        call.packs::<S, _, O, _, true, N>(s, op.blank(), Spread::WARP, [lined(step), staged], line, |_| place).w
     };
     // Where registers have room, the packs of the next turn are on their way while those of one are computed.
     let has_room = N <= AHEAD && !Ring::<O, N>::THERE;
@@ -113,8 +110,8 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     }
     while s.again(step < all) {
         here.turn = turn(step);
-        let (place, in_ring) = (place(step), in_ring(step));
-        if s.branch(in_ring) {
+        let place = place(step);
+        if Ring::<O, N>::THERE {
             ring.wait(s);
         }
         let w = if has_room { ahead } else { read(step, slot) };
@@ -146,7 +143,7 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         if stays && s.branch(is_found && is_mapped && again) {
             write(stat, lined(step));
         }
-        if s.branch(in_ring) {
+        if Ring::<O, N>::THERE {
             // The place is free, but for the second time of a turn that is among the last.
             let next = if again { here.turn.wrapping_sub(ring.kept()) } else { here.turn + ring.kept() };
             if s.branch(next < turns) {
@@ -169,18 +166,44 @@ pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     if s.branch(op.is_there(s)) {
         return;
     }
+    let lined = call.whole == LINES && (call.at.input | call.at.second | call.at.output) & 15 == 0;
+    if Of::<O>::SIZE == 2 && s.branch(lined) {
+        several::<S, O, true, N>(s, call, &op);
+    } else {
+        several::<S, O, false, N>(s, call, &op);
+    }
+}
+
+/// The rows of a warp, whose packs are lines that follow one another in all arrays if `LINED`.
+#[inline(always)]
+fn several<S: Simt, O: RowOp, const LINED: bool, const N: usize>(s: &S, call: &Rowwise, op: &O) {
     let (spread, lane) = (Spread::<N>::new(call.lanes, call.deep), s.lane());
     let first = (s.block_x() as u64 * WARPS as u64 + s.warp() as u64) * spread.rows() as u64;
     let number = |k: u32| first + spread.row(k, lane) as u64;
     // The row of the first step, and how far it is from there to the others.
-    let (row, base) = (number(0), call.place::<Of<O>>(number(0), 0, u32::MAX as u64));
+    let row = number(0);
+    let base = if LINED { Place::of(call.len as u32) } else { call.place::<Of<O>>(row, 0, u32::MAX as u64) };
     let moves: [[i64; 3]; N] = warpfold_simt::array::from_fn(
         #[inline(always)]
-        |k| call.moves(row, spread.further(k as u32)),
+        |k| if LINED { [0; 3] } else { call.moves(row, spread.further(k as u32)) },
     );
     let left = call.rows.saturating_sub(row);
-    let place = |k: u32| call.next_place::<Of<O>>(base, pick(moves, k), spread.further(k), left);
-    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), spread, [false; 2], from_memory(s), place);
+    let place =
+        |k: u32| if LINED { base } else { call.next_place::<Of<O>>(base, pick(moves, k), spread.further(k), left) };
+    // The bytes before the lane's line of the first step, in each array.
+    let before = first * (call.len * Of::<O>::SIZE as u64) + 16 * lane as u64;
+    let packs = if LINED {
+        let lines = |from: u64| {
+            warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |k| from_memory(s)(0, 0, (from + before).wrapping_add(512 * k as u64)),
+            )
+        };
+        let second = if O::SECOND { lines(call.at.second) } else { [[0; 4]; N] };
+        Packs { spread, w: [lines(call.at.input), second], place, whole: true }
+    } else {
+        call.packs::<S, _, O, _, false, N>(s, op.blank(), spread, [false; 2], from_memory(s), place)
+    };
     let held = op.hold(s, &packs);
     // A lane finds what follows from the row of one step, and all lanes of its group get it.
     let step = lane % N as u32;
@@ -211,6 +234,14 @@ pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         plain &= op.is_plain(stats[k]);
         k += 1;
     }
-    let results = map::<S, O, N>(s, &op, spread, &held, (s.all(ALL, plain), |k| pick(stats, k)), place);
-    written::<S, O, N>(s, call, spread, results, Way::Shared(dense::room::<S, N>(s)), place);
+    let results = map::<S, O, N>(s, op, spread, &held, (s.all(ALL, plain), |k| pick(stats, k)), place);
+    if LINED {
+        let mut k = 0;
+        while k < N {
+            s.store_stream(array((call.at.output + before).wrapping_add(512 * k as u64)), 0, Pack(results[k]));
+            k += 1;
+        }
+        return;
+    }
+    written::<S, O, false, N>(s, call, spread, results, Way::Shared(dense::room::<S, N>(s)), place);
 }

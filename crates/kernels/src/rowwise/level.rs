@@ -33,6 +33,12 @@ pub trait Level: Copy {
         self.join(left, right, each)
     }
 
+    /// What [`few`] finds, where nodes of all lanes are such that less will do.
+    #[inline(always)]
+    fn fewer<S: Simt>(self, _s: &S, _node: Self::Node, _lanes: u32) -> Option<Self::Node> {
+        None
+    }
+
     /// The node above a whole subtree of `each` elements and its neighbour, which has `count`. If `count` is zero, the
     /// left one may have fewer.
     #[inline(always)]
@@ -189,6 +195,9 @@ pub fn few<S: Simt, L: Level>(
     own: u32,
     [each, valid]: [u32; 2],
 ) -> L::Node {
+    if let Some(node) = level.fewer(s, node, lanes) {
+        return node;
+    }
     let mut bit = 1;
     while bit < 32 {
         if s.branch(bit < lanes) {

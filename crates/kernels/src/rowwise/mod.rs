@@ -86,11 +86,18 @@ pub const MAP: u32 = 3;
 /// Each block reads a row in turns, twice.
 pub const TURNS: u32 = 4;
 
+/// Of the packs of all lanes: some may not be there, or not be whole.
+pub const RAGGED: u64 = 0;
+/// All are there, and whole.
+pub const PACKS: u64 = 1;
+/// And they follow one another in each array, as rows do that lie side by side, and nothing is masked.
+pub const LINES: u64 = 2;
+
 /// Weights or biases: none.
 pub const NONE: u32 = 0;
 /// As the elements are, and as many as fill whole lines.
 pub const NARROW: u32 = 1;
-/// Numbers as the arithmetic has them, rounded up to whole lines of elements.
+/// Numbers as the arithmetic has them, rounded up to whole lines of elements, where elements are others.
 pub const WIDE: u32 = 2;
 
 params! {
@@ -153,7 +160,7 @@ params! {
         pub mask_near: i64,
         /// Whether there is a mask.
         pub masked: u64,
-        /// Whether every pack of every lane is one of a row, and whole.
+        /// Whether every pack of every lane is one of a row, and whole: [`RAGGED`], [`PACKS`] or [`LINES`].
         pub whole: u64,
         /// The class of rows that are ignored.
         pub ignore: i64,

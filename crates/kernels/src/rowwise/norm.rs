@@ -84,7 +84,7 @@ where
     type Kept = [u32; 4];
     type Stat = (X::Value, X::Value);
     type Ready = [u32; 0];
-    const PLAIN: bool = true;
+    const AT_ONCE: bool = true;
     const TURNED: bool = true;
     const AS_READ: bool = true;
 
@@ -127,23 +127,36 @@ where
         }
     }
 
+    /// A layer norm has weights and biases, and another has weights, most of the time.
     #[inline(always)]
     fn is_plain(&self, _stat: Self::Stat) -> bool {
-        true
+        if K::CENTRED { self.factors.are_plain::<true>() } else { self.factors.are_plain::<false>() }
     }
 
     #[inline(always)]
     fn map<S: Simt>(&self, s: &S, kept: [u32; 4], stat: Self::Stat, at: At) -> [u32; 4] {
-        let normal = numbers::<S, X>(s, kept).map(
-            #[inline(always)]
-            |x| normalised::<X, K>(norm(stat), x),
-        );
-        self.factors.apply::<S, X>(s, normal, at)
+        let normal = Self::normal(s, kept, stat);
+        if K::CENTRED {
+            self.factors.apply_plain::<S, X, true>(s, normal, at)
+        } else {
+            self.factors.apply_plain::<S, X, false>(s, normal, at)
+        }
     }
 
     #[inline(always)]
     fn map_any<S: Simt>(&self, s: &S, kept: [u32; 4], stat: Self::Stat, _wild: bool, at: At) -> [u32; 4] {
-        self.map(s, kept, stat, at)
+        self.factors.apply::<S, X>(s, Self::normal(s, kept, stat), at)
+    }
+}
+
+impl<X: Source<Value: Node + Float>, K: Kind<X>> Norms<X, K> {
+    /// The elements of a pack, normalised.
+    #[inline(always)]
+    fn normal<S: Simt>(s: &S, kept: [u32; 4], stat: (X::Value, X::Value)) -> [X::Value; MOST] {
+        numbers::<S, X>(s, kept).map(
+            #[inline(always)]
+            |x| normalised::<X, K>(norm(stat), x),
+        )
     }
 }
 

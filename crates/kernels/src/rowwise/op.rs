@@ -69,6 +69,8 @@ pub trait RowOp: Copy {
     const LINED: bool = false;
     /// Whether every row is one of those of which [`RowOp::is_plain`] is true.
     const PLAIN: bool = false;
+    /// Whether results of rows that are not plain are computed of all packs at once, too: they take no more registers.
+    const AT_ONCE: bool = false;
     /// Whether a block keeps turns of a longer row in shared memory: what it computes of an element takes less time
     /// than to read it twice.
     const TURNED: bool = false;

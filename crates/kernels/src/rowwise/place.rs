@@ -3,10 +3,10 @@
 //! Idea: where a row is takes multiplications, and divisions if rows lie along two axes; its parts, and the rows that
 //! are so many rows further, are found from there by additions.
 
-use super::Rowwise;
 use super::op::RowOp;
 use super::read::read;
 use super::spread::{Packs, Place, Spread};
+use super::{RAGGED, Rowwise};
 use crate::source::Bits;
 use warpfold_simt::Simt;
 
@@ -36,7 +36,13 @@ impl Rowwise {
     #[inline(always)]
     pub(super) fn row<B: Bits>(&self, row: u64) -> Place {
         let is_there = row < self.rows;
-        let row = if is_there { row } else { 0 };
+        let place = self.row_there::<B>(if is_there { row } else { 0 });
+        Place { valid: is_there as u32, ..place }
+    }
+
+    /// The same of a row that is there.
+    #[inline(always)]
+    pub(super) fn row_there<B: Bits>(&self, row: u64) -> Place {
         let [x, second, mask] = self.places(row);
         Place {
             input: self.at.input.wrapping_add(x as u64),
@@ -45,7 +51,7 @@ impl Rowwise {
             mask: self.at.mask.wrapping_add(mask as u64),
             first: 0,
             before: 0,
-            valid: is_there as u32,
+            valid: 1,
         }
     }
 
@@ -121,14 +127,14 @@ impl Rowwise {
     /// Whether all packs of all lanes are there, and whole, if they are not lines of rows that begin and end anywhere.
     #[inline(always)]
     pub(super) fn whole(&self, lined: bool) -> bool {
-        !lined && self.whole != 0
+        !lined && self.whole != RAGGED
     }
 
     /// A warp's packs of both arrays, or of the only one; `blank` is what stands there for elements that are not.
     /// Whether packs are `lined`: lines of rows that begin and end anywhere. `line` is one of array number 0 or 1 at a
-    /// step and an address; whether it may be `staged`.
+    /// step and an address; whether it may be `staged`. `WARP` is as in [`read`].
     #[inline(always)]
-    pub(super) fn packs<S, B, O, P, const N: usize>(
+    pub(super) fn packs<S, B, O, P, const WARP: bool, const N: usize>(
         &self,
         s: &S,
         blank: [B; 2],
@@ -146,7 +152,7 @@ impl Rowwise {
         let ([first, second], at) = (blank, &self.at);
         let whole = !lined && self.len.is_multiple_of(B::PER as u64);
         let aligned = lined || (at.input | self.along as u64 | self.outer as u64) & 15 == 0;
-        let w = read(
+        let w = read::<S, B, WARP, N>(
             s,
             spread,
             at.input.wrapping_add(self.end),
@@ -161,7 +167,8 @@ impl Rowwise {
         let aligned = lined || (at.second | self.second_along as u64 | self.second_outer as u64) & 15 == 0;
         let end = at.second.wrapping_add(self.second_end);
         let line = |k, from| line(1, k, from);
-        let second = read(s, spread, end, [aligned, whole, staged], second, line, |k| place(k).of_second());
+        let second =
+            read::<S, B, WARP, N>(s, spread, end, [aligned, whole, staged], second, line, |k| place(k).of_second());
         Packs { spread, w: [w, second], place, whole: self.whole(lined) }
     }
 }

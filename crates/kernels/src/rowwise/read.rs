@@ -1,7 +1,8 @@
 //! A warp's packs from memory: rows begin at any address.
 //!
 //! Idea: rows that begin with lines of 16 bytes are read by lines. Of others a lane reads its packs by words, which its
-//! neighbours find in the same lines of the first-level cache: nothing is exchanged. Lines that wait in shared memory
+//! neighbours find in the same lines of the first-level cache: nothing is exchanged. In the midst of a row and of the
+//! array (`inside`) nothing is asked for each pack. Lines that wait in shared memory
 //! (`staged`) have packs in two, so a lane gets what follows its line from the next one, and shifts both into place.
 //! The packs with which the array ends are read by elements.
 
@@ -56,11 +57,26 @@ fn fits(at: u64, end: u64) -> bool {
     ((at + 31) & !15) <= end
 }
 
+/// Whether rows have all packs of all lanes of a warp, [`Spread::WARP`], and the array does not end in the line after
+/// any.
+#[inline(always)]
+fn is_inside<S: Simt, B: Bits, const N: usize>(s: &S, end: u64, place: impl Fn(u32) -> Place) -> bool {
+    let (mut inside, mut k) = (true, 0);
+    while k < N as u32 {
+        inside &= place(k).valid >= (k + 1) * 32 * B::PER;
+        k += 1;
+    }
+    // There are two rows at most.
+    let furthest = |k: u32| place(k).input.wrapping_add(16 * (32 * N as u64 + 1));
+    s.branch(inside && furthest(0) <= end && furthest(N as u32 - 1) <= end)
+}
+
 /// A lane's packs. `place` says where the row of each step is, `line` what the lane's line of each step is and at which
 /// address, and `end` where the array ends. Elements that the row does not have are `blank`. Whether all rows begin
-/// with a line, whether all end with one, too, and whether `line` may be elsewhere than in memory.
+/// with a line, whether all end with one, too, and whether `line` may be elsewhere than in memory. If `WARP`, `spread`
+/// is [`Spread::WARP`].
 #[inline(always)]
-pub fn read<S: Simt, B: Bits, const N: usize>(
+pub fn read<S: Simt, B: Bits, const WARP: bool, const N: usize>(
     s: &S,
     spread: Spread<N>,
     end: u64,
@@ -75,16 +91,24 @@ pub fn read<S: Simt, B: Bits, const N: usize>(
         while k < N {
             let (place, pack) = (place(k as u32), spread.pack(k as u32, lane));
             if s.branch(pack * B::PER < place.valid) {
-                w[k] = line(k as u32, place.input.wrapping_add(16 * pack as u64));
+                w[k] = line(k as u32, place.input.wrapping_add(spread.pack_at(k as u32, lane, 16)));
             }
             k += 1;
         }
         return w;
     }
+    // Wider elements wait for memory.
+    let inside = WARP && B::SIZE == 2 && is_inside::<S, B, N>(s, end, &place);
     if !staged && s.branch(!aligned) {
+        if inside {
+            return by_words_inside::<S, N>(s, &place);
+        }
         return by_words::<S, B, N>(s, spread, end, blank, &place);
     }
-    let mut w = by_lines::<S, B, N>(s, spread, end, aligned, line, &place);
+    if inside {
+        return by_lines::<S, B, true, N>(s, spread, end, aligned, line, &place);
+    }
+    let mut w = by_lines::<S, B, false, N>(s, spread, end, aligned, line, &place);
     let (mut beyond, mut k) = (false, 0);
     while k < N {
         let (place, pack) = (place(k as u32), spread.pack(k as u32, lane));
@@ -192,9 +216,38 @@ fn by_words<S: Simt, B: Bits, const N: usize>(
     w
 }
 
-/// Packs in lines, which lanes exchange if rows do not begin with lines, but for those that do not fit.
+/// The same of elements of 16 bits in the midst of a row.
 #[inline(always)]
-fn by_lines<S: Simt, B: Bits, const N: usize>(
+fn by_words_inside<S: Simt, const N: usize>(s: &S, place: impl Fn(u32) -> Place) -> [[u32; 4]; N] {
+    let lane = s.lane();
+    let words: [[u32; 5]; N] = warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |k| {
+            let at = place(k as u32).input.wrapping_add(Spread::<N>::WARP.pack_at(k as u32, lane, 16));
+            let (from, mut w, mut i) = (array::<u32>(at & !3), [0; 5], 0);
+            while i < 5 {
+                w[i] = s.load(from, i);
+                i += 1;
+            }
+            w
+        },
+    );
+    warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |k| {
+            let (w, shift) = (words[k], 8 * (place(k as u32).input as u32 & 3));
+            warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |i| s.funnel(w[i], w[i + 1], shift),
+            )
+        },
+    )
+}
+
+/// Packs in lines, which lanes exchange if rows do not begin with lines, but for those that do not fit. All do, and
+/// `spread` is [`Spread::WARP`], if `INSIDE`.
+#[inline(always)]
+fn by_lines<S: Simt, B: Bits, const INSIDE: bool, const N: usize>(
     s: &S,
     spread: Spread<N>,
     end: u64,
@@ -206,7 +259,9 @@ fn by_lines<S: Simt, B: Bits, const N: usize>(
     let (mut w, mut k) = ([[0; 4]; N], 0);
     while k < N {
         let lines = lines(k);
-        if s.branch(lines.readable > 0) {
+        if INSIDE {
+            w[k] = line(k as u32, lines.first.wrapping_add(Spread::<N>::WARP.pack_at(k as u32, lane, 16)));
+        } else if s.branch(lines.readable > 0) {
             // Beyond the last line it is that one again, which costs no memory.
             let own = spread.pack(k as u32, lane).min(lines.readable - 1);
             w[k] = line(k as u32, lines.first + 16 * own as u64);
@@ -238,7 +293,7 @@ fn by_lines<S: Simt, B: Bits, const N: usize>(
             ends |= place(k as u32 + 1).input != place(k as u32).input;
         }
         let line = spread.pack(k as u32, lane) + 1;
-        if s.branch(ends && is_last && lines.readable > line) {
+        if s.branch(ends && is_last && (INSIDE || lines.readable > line)) {
             follows = lines.read(s, line);
         }
         w[k] = if lines.shift == 0 { w[k] } else { joined::<B>(w[k], follows, lines.shift) };

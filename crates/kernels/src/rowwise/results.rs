@@ -34,12 +34,12 @@ pub(super) fn mapped<S: Simt, O: RowOp, const N: usize>(
     place: impl Fn(u32) -> Place,
 ) {
     let results = map::<S, O, N>(s, op, Spread::WARP, held, (plain, stats), &place);
-    written::<S, O, N>(s, call, Spread::WARP, results, way, place);
+    written::<S, O, true, N>(s, call, Spread::WARP, results, way, place);
 }
 
-/// Writes the results of a warp's packs to where they belong.
+/// Writes the results of a warp's packs to where they belong. `WARP` is as in [`write`].
 #[inline(always)]
-pub(super) fn written<S: Simt, O: RowOp, const N: usize>(
+pub(super) fn written<S: Simt, O: RowOp, const WARP: bool, const N: usize>(
     s: &S,
     call: &Rowwise,
     spread: Spread<N>,
@@ -54,7 +54,7 @@ pub(super) fn written<S: Simt, O: RowOp, const N: usize>(
         Way::Shared(room) if !s.branch(aligned && whole) => {
             dense::write::<S, Of<O>, N>(s, spread, room, results, place)
         }
-        _ => write::<S, Of<O>, N>(s, spread, [aligned, whole], results, place),
+        _ => write::<S, Of<O>, WARP, N>(s, spread, [aligned, whole], results, place),
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn map<S: Simt, O: RowOp, const N: usize>(
     place: impl Fn(u32) -> Place,
 ) -> [[u32; 4]; N] {
     let (lane, per, kept, plain) = (s.lane(), Of::<O>::PER, held.kept, plain && !held.wild);
-    let at = |k: u32| place(k).at(spread.pack(k, lane), per);
+    let at = |k: u32| place(k).at(spread, k, lane, per);
     let all_common = |clean: bool| {
         let (mut common, mut k) = (plain, 0);
         while k < N {
@@ -104,6 +104,12 @@ pub(super) fn map<S: Simt, O: RowOp, const N: usize>(
             }
         }
         return results;
+    }
+    if O::AT_ONCE {
+        return warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| op.map_any(s, kept[k], stats(k as u32), held.wild, at(k as u32)),
+        );
     }
     let (mut results, mut k, all) = ([[0; 4]; N], 0, s.opaque(N as u32));
     while s.again(k < all) {

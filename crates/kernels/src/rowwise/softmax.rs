@@ -6,7 +6,7 @@
 //! exponentials are; where others are not ordinary, they are minus infinity.
 
 use super::Rowwise;
-use super::level::{Level, Sums, pack, pick, steps};
+use super::level::{Level, Sums, few, pack, pick, steps};
 use super::number::{MOST, canonical, numbers, rounded};
 use super::op::{Held, RowOp};
 use super::spread::{At, Packs, Place};
@@ -52,6 +52,21 @@ where
     fn meet(self, left: (Self::Node, u64), right: (Self::Node, u64)) -> Self::Node {
         self.join(left.0, right.0, 0)
     }
+    /// Terms in scale 0, or none: sums of them are all that is joined.
+    #[inline(always)]
+    fn fewer<S: Simt>(self, s: &S, node: Self::Node, lanes: u32) -> Option<Self::Node> {
+        let is_none = node.scale == F::NO_TERM && node.sum == F::ZERO;
+        if !s.branch(s.all(ALL, node.scale == F::ZERO || is_none)) {
+            return None;
+        }
+        Some(in_scale_0(few(s, Sums::NEW, node.sum, lanes, s.lane(), [0; 2])))
+    }
+}
+
+/// The node of a sum of terms in scale 0, of which there are none if it is zero.
+#[inline(always)]
+fn in_scale_0<F: Exponential + Float>(sum: F) -> Powers<F, F> {
+    Powers { scale: if sum == F::ZERO { F::NO_TERM } else { F::ZERO }, sum }
 }
 
 /// Minus infinity.
@@ -102,15 +117,23 @@ where
         if SCALED { x.ordinary_exp() } else { x.ordinary_exp_of(X::DTYPE) }
     }
 
+    /// Those of a pack. (A loop: the compiler does not always inline functions that take functions.)
+    #[inline(always)]
+    fn exps(mut x: [X::Value; MOST]) -> [X::Value; MOST] {
+        let mut i = 0;
+        while i < X::Bits::PER as usize {
+            x[i] = Self::exp(x[i]);
+            i += 1;
+        }
+        x
+    }
+
     /// The exponentials of a pack, all ordinary if it is `clean`; else of ordinary elements, and zero of minus
     /// infinity. `count` of them are there.
     #[inline(always)]
     fn terms<S: Simt>(s: &S, x: [X::Value; MOST], clean: bool, count: u32) -> [X::Value; MOST] {
         if s.branch(clean) {
-            return x.map(
-                #[inline(always)]
-                |x| Self::exp(x),
-            );
+            return Self::exps(x);
         }
         if s.branch(s.any(ALL, count > 0)) {
             return x.map(
@@ -264,10 +287,11 @@ where
             wild = !s.all(ALL, fine);
         }
         if !LOG && s.branch(clean == (1 << N) - 1) {
-            x = x.map(
-                #[inline(always)]
-                |x| x.map(Self::exp),
-            );
+            let mut k = 0;
+            while k < N {
+                x[k] = Self::exps(x[k]);
+                k += 1;
+            }
             if s.branch(Self::is_short(s, packs)) {
                 x = warpfold_simt::array::from_fn(
                     #[inline(always)]
@@ -315,20 +339,15 @@ where
         if !LOG || s.branch(held.clean == (1 << N) - 1) {
             // What is there needs no look, if all is.
             let short = LOG && s.branch(s.any(ALL, Self::is_short(s, packs)));
-            sums = if short {
-                warpfold_simt::array::from_fn(
-                    #[inline(always)]
-                    |k| {
-                        let count = packs.at(k as u32, lane, per).count;
-                        sum(Self::there(s, x[k].map(Self::exp), count, X::Value::ZERO))
-                    },
-                )
-            } else {
-                x.map(
-                    #[inline(always)]
-                    |x| sum(if LOG { x.map(Self::exp) } else { x }),
-                )
-            };
+            let mut k = 0;
+            while k < N {
+                let mut terms = if LOG { Self::exps(x[k]) } else { x[k] };
+                if short {
+                    terms = Self::there(s, terms, packs.at(k as u32, lane, per).count, X::Value::ZERO);
+                }
+                sums[k] = sum(terms);
+                k += 1;
+            }
         } else {
             let (mut k, all) = (0, s.opaque(N as u32));
             while s.again(k < all) {
@@ -339,7 +358,7 @@ where
         }
         steps::<S, _, WARP, N>(s, Sums::NEW, spread, sums, per, valid).map(
             #[inline(always)]
-            |sum| Powers { scale: if sum == X::Value::ZERO { X::Value::NO_TERM } else { X::Value::ZERO }, sum },
+            |sum| in_scale_0(sum),
         )
     }
 

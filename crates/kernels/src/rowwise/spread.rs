@@ -81,6 +81,13 @@ impl<const N: usize> Spread<N> {
         (self.step(k) << self.lanes) + self.own(lane)
     }
 
+    /// The same in packs of so many elements or bytes each: added up so that steps differ by a constant.
+    #[inline(always)]
+    #[must_use]
+    pub const fn pack_at(self, k: u32, lane: u32, each: u32) -> u64 {
+        (((self.step(k) * each) as u64) << self.lanes) + self.own(lane) as u64 * each as u64
+    }
+
     /// The number of its row among the warp's.
     #[inline(always)]
     #[must_use]
@@ -130,7 +137,7 @@ impl<P: Fn(u32) -> Place, const N: usize> Packs<P, N> {
     /// Where a lane's pack at step `k` is, of `per` elements.
     #[inline(always)]
     pub fn at(&self, k: u32, lane: u32, per: u32) -> At {
-        (self.place)(k).at(self.spread.pack(k, lane), per)
+        (self.place)(k).at(self.spread, k, lane, per)
     }
 }
 
@@ -155,6 +162,13 @@ pub struct Place {
 }
 
 impl Place {
+    /// A row of `valid` elements somewhere.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of(valid: u32) -> Self {
+        Self { input: 0, second: 0, output: 0, mask: 0, first: 0, before: 0, valid }
+    }
+
     /// The same of the second array.
     #[inline(always)]
     #[must_use]
@@ -201,11 +215,12 @@ impl Place {
         self.valid.saturating_sub(pack * per).min(per)
     }
 
-    /// Where pack `pack` is, of `per` elements.
+    /// Where a lane's pack at step `k` is, of `per` elements.
     #[inline(always)]
     #[must_use]
-    pub fn at(&self, pack: u32, per: u32) -> At {
-        At { first: self.first.wrapping_add((pack * per) as u64), mask: self.mask, count: self.count(pack, per) }
+    pub fn at<const N: usize>(&self, spread: Spread<N>, k: u32, lane: u32, per: u32) -> At {
+        let first = self.first.wrapping_add(spread.pack_at(k, lane, per));
+        At { first, mask: self.mask, count: self.count(spread.pack(k, lane), per) }
     }
 }
 

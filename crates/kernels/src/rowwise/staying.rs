@@ -144,7 +144,7 @@ pub(super) fn staying<S: Simt, O: RowOp, const N: usize>(
     );
     let at_turn = |place: Place, turn: u32| place.onward::<Of<O>>(turn * under, chunk as u32);
     let read = |place: Place, lined: bool| {
-        call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, [lined, false], from_memory(s), |_| place).w
+        call.packs::<S, _, O, _, true, N>(s, op.blank(), Spread::WARP, [lined, false], from_memory(s), |_| place).w
     };
     let stays = Stays::<O, N>::new(s, call, if by_lines.is_none() { reads } else { 0 });
     let (mut held, mut marks) = (Held::new([O::Kept::zero(); N]), 0);

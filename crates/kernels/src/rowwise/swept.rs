@@ -153,8 +153,14 @@ where
         let (place, spread, step) = (places(base, row), Spread::WARP, waiting.step);
         s.copied_but::<{ AHEAD - 1 }>();
         let line = |which, k, _| s.get(staged, at(step, which, k)).0;
-        let packs =
-            call.packs::<S, _, NormGradients<X, K, SUMS>, _, STEPS>(s, op.blank(), spread, [false, true], line, place);
+        let packs = call.packs::<S, _, NormGradients<X, K, SUMS>, _, true, STEPS>(
+            s,
+            op.blank(),
+            spread,
+            [false, true],
+            line,
+            place,
+        );
         let (held, norms): (Held<_, STEPS>, _) = (op.hold(s, &packs), next);
         // Their places are free for the rows after the next.
         let rows = (AHEAD as usize * STEPS) as u64;
@@ -199,7 +205,13 @@ where
                 #[inline(always)]
                 |k| op.map_ready(s, ready[k], (norms[k].0, of_row(s, own, k))),
             );
-            write::<S, Of<NormGradients<X, K, SUMS>>, STEPS>(s, Spread::WARP, [aligned_out, whole], results, place);
+            write::<S, Of<NormGradients<X, K, SUMS>>, true, STEPS>(
+                s,
+                Spread::WARP,
+                [aligned_out, whole],
+                results,
+                place,
+            );
         }
     }
 }

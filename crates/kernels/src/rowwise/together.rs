@@ -40,6 +40,20 @@ impl Rowwise {
         Quarters { row, first, of_row: self.quarters - first }
     }
 
+    /// A warp's chunk of row number `row`, which its block has alone.
+    #[inline(always)]
+    fn of_only_row<B: Bits>(&self, row: u64, first: u32, most: u32) -> Place {
+        let (at, bytes) = (self.row_there::<B>(row), first as u64 * B::SIZE as u64);
+        Place {
+            input: at.input.wrapping_add(bytes),
+            second: at.second.wrapping_add(bytes),
+            output: at.output + bytes,
+            first: first as u64,
+            valid: (self.len as u32).saturating_sub(first).min(most),
+            ..at
+        }
+    }
+
     /// Where a warp's steps are: of its first row, and of the next one, which begins `each` elements for each quarter
     /// of the first row before its first element.
     #[inline(always)]
@@ -58,7 +72,7 @@ impl Rowwise {
 /// What a block's rows were reduced to: each lane gets the node of its group's row, from those of the warps' steps.
 /// `node` is that of step `lane % N`. `slots` is read until the next barrier.
 #[inline(always)]
-fn together<S: Simt, L: Level, const N: usize>(
+fn together<S: Simt, L: Level, const ONE: bool, const N: usize>(
     s: &S,
     call: &Rowwise,
     level: L,
@@ -70,13 +84,14 @@ fn together<S: Simt, L: Level, const N: usize>(
     let (lane, group) = (s.lane(), (1 << call.lanes) - 1);
     // A quarter of two steps is one node.
     let node = few(s, level, node, steps, lane & (steps - 1), [each / steps, valid]);
-    let (row, quarter) = call.quarter_at(s.warp() * QUARTERS + lane / steps);
-    if s.branch(lane < N as u32 && lane & (steps - 1) == 0 && row < call.together) {
+    let number = s.warp() * QUARTERS + lane / steps;
+    let (row, quarter) = if ONE { (0, number) } else { call.quarter_at(number) };
+    if s.branch(lane < N as u32 && lane & (steps - 1) == 0 && (ONE || row < call.together)) {
         put(s, slots, 32, (row << call.lanes) + quarter, node);
     }
     s.barrier();
-    let (own, row) = (lane & group, lane >> call.lanes);
-    let row = if row < call.together { row } else { 0 };
+    let own = lane & group;
+    let row = if ONE || lane >> call.lanes >= call.together { 0 } else { lane >> call.lanes };
     let mut all = level.nothing();
     if s.branch(own < call.quarters) {
         all = get(s, slots, 32, (row << call.lanes) + own, all);
@@ -84,31 +99,48 @@ fn together<S: Simt, L: Level, const N: usize>(
     few(s, level, all, group + 1, own, [each, call.len as u32])
 }
 
-/// Rows of which a block has some, and a warp as many quarters of its chunk as it holds, of at most two rows.
+/// Rows of which a block has one, or some, and a warp as many quarters of its chunk as it holds, of at most two rows.
 #[inline(always)]
 pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let slots = s.shared::<u32, SLOTS, 0>("slots");
-    let (op, chunk) = (O::new(call), const { chunk(size_of::<Of<O>>()) as u32 });
+    let op = O::new(call);
     if s.branch(op.is_there(s)) {
         return;
     }
+    // One row alone saves 16-bit elements, which wait for instructions, a seventh of these: to ask which it is.
+    if Of::<O>::SIZE == 2 && s.branch(call.together == 1) {
+        rows::<S, O, true, N>(s, call, &op, slots);
+    } else {
+        rows::<S, O, false, N>(s, call, &op, slots);
+    }
+}
+
+/// The rows of a block, which has one alone if `ONE`.
+#[inline(always)]
+fn rows<S: Simt, O: RowOp, const ONE: bool, const N: usize>(s: &S, call: &Rowwise, op: &O, slots: Shared<u32>) {
+    let chunk = const { chunk(size_of::<Of<O>>()) as u32 };
     let (each, lane, steps) = (chunk / QUARTERS, s.lane(), N as u32 / QUARTERS);
     let first = s.block_x() as u64 * call.together as u64;
     let at = call.of_warp(s.warp());
-    let places = call.of_quarters::<S, Of<O>>(s, first, &at, each);
-    let place = |k: u32| if k < at.of_row * steps { places[0] } else { places[1] };
+    let places = if ONE {
+        [call.of_only_row::<Of<O>>(first, s.warp() * chunk, chunk); 2]
+    } else {
+        call.of_quarters::<S, Of<O>>(s, first, &at, each)
+    };
+    let place = |k: u32| if ONE || k < at.of_row * steps { places[0] } else { places[1] };
     let way = Way::Shared(dense::room::<S, N>(s));
-    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, [false; 2], from_memory(s), place);
+    let packs = call.packs::<S, _, O, _, true, N>(s, op.blank(), Spread::WARP, [false; 2], from_memory(s), place);
     let mut held = op.hold(s, &packs);
     // A group of lanes finds what follows from one row; groups without one do as the first.
-    let group = lane >> call.lanes;
+    let group = if ONE { 0 } else { lane >> call.lanes };
     let row = first + if group < call.together { group as u64 } else { 0 };
-    let is_row = row < call.rows;
+    let is_row = ONE || row < call.rows;
     let known = if is_row { row } else { 0 };
     // Elements of the quarter that a lane has a node of.
     let own = lane % N as u32 / steps * steps;
     let valid = place(own).valid.saturating_sub(own / steps * each).min(each);
-    let of_node = |node| op.stat(s, together::<S, _, N>(s, call, O::Level::NEW, slots, node, [each, valid]), known);
+    let of_node =
+        |node| op.stat(s, together::<S, _, ONE, N>(s, call, O::Level::NEW, slots, node, [each, valid]), known);
     let mut stat = if O::GIVEN || O::NOTED && s.branch(call.noted != 0) {
         op.noted(s, known)
     } else {
@@ -117,7 +149,7 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     // All lanes have the same, if there is one row.
     let of_step = |own: O::Stat, k: usize| {
         let row = at.row + (k as u32 >= at.of_row * steps) as u32;
-        if s.branch(call.together > 1) {
+        if !ONE {
             return own.map(|_, word| s.shuffle_idx(ALL, word, row << call.lanes));
         }
         own
@@ -134,7 +166,7 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
                 #[inline(always)]
                 |k| op.map_ready(s, ready[k], of_step(stat, k)),
             );
-            written::<S, O, N>(s, call, Spread::WARP, results, way, place);
+            written::<S, O, true, N>(s, call, Spread::WARP, results, way, place);
         }
     }
     let is_noting = s.warp() == 0 && group < call.together && lane == group << call.lanes;
@@ -143,6 +175,6 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     }
     if !O::GIVEN && s.branch(call.at.output != 0) {
         let plain = O::PLAIN || s.all(ALL, op.is_plain(stat));
-        mapped(s, &op, call, &held, (plain, |k: u32| of_step(stat, k as usize)), way, place);
+        mapped(s, op, call, &held, (plain, |k: u32| of_step(stat, k as usize)), way, place);
     }
 }

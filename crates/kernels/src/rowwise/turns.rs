@@ -31,7 +31,7 @@ pub const fn turn_lines(steps: u32, arrays: u32) -> u32 {
 #[derive(Clone, Copy)]
 pub struct Ring<O, const N: usize> {
     slots: Shared<Pack<u32, 4>>,
-    /// How many there are: none, or two or three.
+    /// How many there are, at least one.
     places: u32,
     of: PhantomData<O>,
 }
@@ -53,7 +53,7 @@ impl<O: RowOp, const N: usize> Ring<O, N> {
         Self { slots, places, of: PhantomData }
     }
 
-    /// How many turns have a place; zero: rows are read from memory.
+    /// How many turns have a place.
     #[inline(always)]
     pub fn kept(&self) -> u32 {
         if Self::THERE { self.places } else { 0 }
@@ -90,9 +90,16 @@ impl<O: RowOp, const N: usize> Ring<O, N> {
         while which < Self::ARRAYS {
             let (row, end) = places[which as usize];
             let lines = Lines::from::<<O::Source as Source>::Bits>(row.input, at, call.len, 32 * N as u32, end);
-            if s.branch(lines.readable > 0) {
+            if s.branch(lines.readable == 32 * N as u32) {
                 let mut k = 0;
                 while k < N as u32 {
+                    let from = lines.first + Spread::<N>::WARP.pack_at(k, s.lane(), 16);
+                    s.copy(self.slots, self.at(s, slot, which, k), array(from), 0);
+                    k += 1;
+                }
+            } else if s.branch(lines.readable > 0) {
+                let (mut k, all) = (0, s.opaque(N as u32));
+                while s.again(k < all) {
                     let line = Spread::<N>::WARP.pack(k, s.lane()).min(lines.readable - 1);
                     s.copy(self.slots, self.at(s, slot, which, k), array(lines.first + 16 * line as u64), 0);
                     k += 1;
@@ -103,13 +110,15 @@ impl<O: RowOp, const N: usize> Ring<O, N> {
     }
 
     /// Waits for the turn that comes next. A group of copies has been ended for each turn from the first on, so all
-    /// that have a place, two or three, may be on their way but this one.
+    /// that have a place, one to three, may be on their way but this one.
     #[inline(always)]
     pub fn wait<S: Simt>(&self, s: &S) {
-        if s.branch(self.kept() == 2) {
+        if s.branch(self.kept() == PLACES) {
+            s.copied_but::<{ PLACES - 1 }>();
+        } else if s.branch(self.kept() == 2) {
             s.copied_but::<1>();
         } else {
-            s.copied_but::<{ PLACES - 1 }>();
+            s.copied_but::<0>();
         }
     }
 }

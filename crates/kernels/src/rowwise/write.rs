@@ -11,9 +11,9 @@ use crate::source::Bits;
 use warpfold_simt::{ALL, Global, Pack, Simt};
 
 /// Writes a lane's packs to where `place` says that the row of each step is. Whether all rows begin with a line, and
-/// whether all rows, or chunks of them, begin and end with lines.
+/// whether all rows, or chunks of them, begin and end with lines. If `WARP`, `spread` is [`Spread::WARP`].
 #[inline(always)]
-pub fn write<S: Simt, B: Bits, const N: usize>(
+pub fn write<S: Simt, B: Bits, const WARP: bool, const N: usize>(
     s: &S,
     spread: Spread<N>,
     [aligned, whole]: [bool; 2],
@@ -26,7 +26,8 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
         while k < N {
             let (place, pack) = (place(k as u32), spread.pack(k as u32, lane));
             if s.branch(pack * B::PER < place.valid) {
-                s.store_stream(array(place.output.wrapping_add(16 * pack as u64)), 0, Pack(w[k]));
+                let at = place.output.wrapping_add(spread.pack_at(k as u32, lane, 16));
+                s.store_stream(array(at), 0, Pack(w[k]));
             }
             k += 1;
         }
@@ -65,9 +66,22 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
             w[k] = if shift == 0 { w[k] } else { joined::<B>(leads, w[k], 16 - shift) };
         }
     }
+    // In the midst of a row the first line alone may be shared with others.
+    let (mut inside, mut k) = (WARP && B::SIZE == 2, 0);
+    while k < N as u32 {
+        inside &= place(k).valid >= (k + 1) * 32 * B::PER && place(k).before == 0;
+        k += 1;
+    }
+    let inside = s.branch(inside);
     let mut k = 0;
     while k < N {
-        line_of::<S, B>(s, &place(k as u32), spread.pack(k as u32, lane), w[k], 16);
+        let (place, pack) = (place(k as u32), spread.pack(k as u32, lane));
+        if inside && (k > 0 || s.branch(lane > 0 || place.output & 15 == 0)) {
+            let at = (place.output & !15) + spread.pack_at(k as u32, lane, 16);
+            s.store_stream(array(at), 0, Pack(w[k]));
+        } else {
+            line_of::<S, B>(s, &place, pack, w[k], 16);
+        }
         k += 1;
     }
 }
