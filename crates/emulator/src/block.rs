@@ -4,7 +4,7 @@ use super::counters::Counters;
 use super::fault::{Fault, Kind, Log, Op};
 use super::lane::Lane;
 use super::requests::Table;
-use super::state::{Block, Context, Copies, State, Warp};
+use super::state::{Array, Block, Context, Copies, State, Warp};
 use super::sync::learn;
 use super::wait::Wait;
 use core::cell::{Cell, RefCell};
@@ -24,16 +24,28 @@ pub(super) struct Gathered {
 /// Host stack per GPU thread; pages that are not touched cost nothing.
 const STACK: usize = 1 << 20;
 
+/// What the last block on this OS thread leaves to the next: to map a stack takes longer than a short kernel, and what
+/// a warp notes grows to some hundred KiB, as do the cells of shared arrays.
+#[derive(Default)]
+struct Spare {
+    stacks: Vec<DefaultStack>,
+    warps: Vec<Warp>,
+    arrays: Vec<Option<Box<Array>>>,
+}
+
 thread_local! {
-    /// Stacks that are not in use, for the next block on this OS thread: to map one takes longer than a short kernel.
-    static STACKS: Cell<Vec<DefaultStack>> = const { Cell::new(Vec::new()) };
+    static SPARE: Cell<Spare> =
+        const { Cell::new(Spare { stacks: Vec::new(), warps: Vec::new(), arrays: Vec::new() }) };
 }
 
 /// Runs block number `number`.
 pub(super) fn run(context: &Context<'_>, number: u32, kernel: &dyn Fn(&Lane<'_>), gathered: &mut Gathered) {
     let threads = context.block.count() as usize;
-    let mut pool = STACKS.take();
+    let Spare { stacks: mut pool, mut warps, arrays: spare } = SPARE.take();
     pool.resize_with(threads.max(pool.len()), || DefaultStack::new(STACK).expect("address space for a stack"));
+    warps.truncate(threads.div_ceil(32));
+    warps.iter_mut().for_each(Warp::renew);
+    warps.resize_with(threads.div_ceil(32), Warp::new);
     let block = Block {
         context,
         index: Dim { x: number % context.grid.x, y: number / context.grid.x },
@@ -41,8 +53,9 @@ pub(super) fn run(context: &Context<'_>, number: u32, kernel: &dyn Fn(&Lane<'_>)
             table: std::mem::take(&mut gathered.table),
             log: std::mem::take(&mut gathered.log),
             epoch: 0,
-            warps: (0..threads.div_ceil(32)).map(|_| Warp::new()).collect(),
+            warps,
             arrays: Vec::new(),
+            spare,
             waits: vec![Wait::Ready; threads],
             answers: vec![0; threads],
             copies: vec![Copies::default(); threads],
@@ -60,10 +73,10 @@ pub(super) fn run(context: &Context<'_>, number: u32, kernel: &dyn Fn(&Lane<'_>)
         .collect();
     schedule(&block, &mut coroutines);
     pool.extend(coroutines.into_iter().map(Coroutine::into_stack));
-    STACKS.set(pool);
     let state = block.state.into_inner();
     let bytes: usize = state.arrays.iter().flatten().map(|a| a.data.len()).sum();
     let shared_bytes = gathered.shared_bytes.max(bytes as u64);
+    SPARE.set(Spare { stacks: pool, warps: state.warps, arrays: state.arrays });
     *gathered = Gathered { table: state.table, log: state.log, shared_bytes };
 }
 

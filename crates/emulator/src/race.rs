@@ -71,6 +71,12 @@ impl Kinds {
 }
 
 impl Cell {
+    /// Forgets all, and keeps its memory.
+    pub(super) fn renew(&mut self) {
+        (self.written, self.first, self.kinds) = (false, None, Kinds::default());
+        self.others.clear();
+    }
+
     /// Others, at most. One more than a warp: among this many threads a writer finds at least one outside its own warp.
     const LIMIT: usize = 33;
 

@@ -22,13 +22,20 @@ pub(super) enum Class {
 
 struct Group {
     site: &'static Location<'static>,
+    context: u64,
     class: Class,
     size: u32,
     mask: u32,
     taken: u32,
     addresses: [u64; 32],
-    /// The next visit of the same line in the same iterations: its number in `Requests::groups`.
+    /// Its number among the visits of all lines: in `Requests::visited`.
+    visits: u32,
+    /// The visit of the same line in the same iterations before it: its number in `Requests::groups`, plus 1.
+    before: u32,
+    /// The one after it: its number.
     next: Option<NonZeroU32>,
+    /// What a lane joined after this one: the last lane that did.
+    then: u32,
 }
 
 /// The visits of a line in the same iterations of loops: numbers in `Requests::groups`.
@@ -42,8 +49,12 @@ struct Visits {
 #[derive(Default)]
 pub(super) struct Requests {
     groups: Vec<Group>,
-    index: FxHashMap<(usize, u64), Visits>,
+    visited: Vec<Visits>,
+    /// Of a line in iterations, its number in `visited`.
+    index: FxHashMap<(usize, u64), u32>,
     visits: FxHashMap<usize, u32>,
+    /// Of each lane, what it last joined, plus 1.
+    joined: [u32; 32],
 }
 
 /// The marked loops that a lane is in.
@@ -54,6 +65,12 @@ pub(super) struct Loops {
 }
 
 impl Loops {
+    /// Forgets all, as for another block.
+    pub(super) fn clear(&mut self) {
+        self.stack.clear();
+        self.context = 0;
+    }
+
     /// Takes note of a loop's condition.
     pub(super) fn again(&mut self, site: &'static Location<'static>, condition: bool) {
         let site = core::ptr::from_ref(site).addr();
@@ -86,42 +103,92 @@ pub(super) struct Part {
 
 impl Requests {
     pub(super) fn join(&mut self, part: Part) {
+        let lane = part.lane as usize;
+        let i = self.guess(&part).unwrap_or_else(|| self.find(&part));
+        if let Some(last) = self.joined[lane].checked_sub(1) {
+            self.groups[last as usize].then = i;
+        }
+        self.joined[lane] = i + 1;
+        let group = &mut self.groups[i as usize];
+        self.visited[group.visits as usize].last[lane] = i + 1;
+        group.mask |= 1 << part.lane;
+        group.taken |= u32::from(part.taken) << part.lane;
+        group.addresses[lane] = part.address;
+    }
+
+    /// What the lane before this one joined next, if this one does, too: most lanes do the same.
+    fn guess(&self, part: &Part) -> Option<u32> {
+        let last = self.joined[part.lane as usize].checked_sub(1);
+        let i = last.map_or(0, |last| self.groups[last as usize].then);
+        let group = self.groups.get(i as usize)?;
+        let is_in = |group: &Group| group.mask >> part.lane & 1 == 1;
+        let is_first_without = || {
+            let before = group.before.checked_sub(1).map(|before| &self.groups[before as usize]);
+            !is_in(group) && before.is_none_or(is_in)
+        };
+        let is_same = core::ptr::eq(group.site, part.site) && group.context == part.context;
+        (is_same && is_first_without()).then_some(i)
+    }
+
+    /// The visit that a lane joins.
+    fn find(&mut self, part: &Part) -> u32 {
         let key = (core::ptr::from_ref(part.site).addr(), part.context);
-        let (groups, lane) = (&mut self.groups, part.lane as usize);
-        let fresh = |groups: &mut Vec<Group>| {
-            let (site, class, size) = (part.site, part.class, part.size);
-            groups.push(Group { site, class, size, mask: 0, taken: 0, addresses: [0; 32], next: None });
+        let (groups, visited) = (&mut self.groups, &mut self.visited);
+        let fresh = |groups: &mut Vec<Group>, visits: u32, before: u32| {
+            groups.push(Group {
+                site: part.site,
+                context: part.context,
+                class: part.class,
+                size: part.size,
+                mask: 0,
+                taken: 0,
+                addresses: [0; 32],
+                visits,
+                before,
+                next: None,
+                then: 0,
+            });
             groups.len() as u32 - 1
         };
-        let visits = self.index.entry(key).or_insert_with(|| Visits { first: fresh(groups), last: [0; 32] });
+        let number = *self.index.entry(key).or_insert_with(|| {
+            let number = visited.len() as u32;
+            visited.push(Visits { first: fresh(groups, number, 0), last: [0; 32] });
+            number
+        });
+        let visits = &visited[number as usize];
         // A lane joins the visits in their order, so the one after its last is the first that it is not in.
-        let i = match visits.last[lane].checked_sub(1) {
-            None => visits.first,
-            Some(last) => match groups[last as usize].next {
-                Some(next) => next.get(),
-                None => {
-                    let i = fresh(groups);
-                    groups[last as usize].next = NonZeroU32::new(i);
-                    i
-                }
-            },
-        };
-        visits.last[lane] = i + 1;
-        let bit = 1 << part.lane;
-        let group = &mut groups[i as usize];
-        group.mask |= bit;
-        group.taken |= u32::from(part.taken) << part.lane;
-        group.addresses[part.lane as usize] = part.address;
+        let Some(last) = visits.last[part.lane as usize].checked_sub(1) else { return visits.first };
+        match groups[last as usize].next {
+            Some(next) => next.get(),
+            None => {
+                let i = fresh(groups, number, last + 1);
+                groups[last as usize].next = NonZeroU32::new(i);
+                i
+            }
+        }
+    }
+
+    /// Forgets all, as for another block.
+    pub(super) fn clear(&mut self) {
+        self.forget();
+        self.visits.clear();
+    }
+
+    fn forget(&mut self) {
+        self.groups.clear();
+        self.visited.clear();
+        self.index.clear();
+        self.joined = [0; 32];
     }
 
     /// Counts what has gathered.
     pub(super) fn flush(&mut self, table: &mut Table) {
-        for group in self.groups.drain(..) {
+        for group in &self.groups {
             let visit = self.visits.entry(core::ptr::from_ref(group.site).addr()).or_default();
             table.add(group.site, Some(*visit), &group.count());
             *visit += 1;
         }
-        self.index.clear();
+        self.forget();
     }
 }
 

@@ -9,6 +9,33 @@ use super::wait::Ask;
 use std::collections::BTreeSet;
 use warpfold_simt::{ALL, Pack, Rows, Shared, Simt, Sums, f16_to_f32};
 
+impl Array {
+    /// Of so many elements of so many bytes, without a name.
+    fn new(count: usize, element: usize) -> Array {
+        Array {
+            name: "",
+            element: element as u32,
+            data: vec![0; count * element],
+            cells: vec![Cell::default(); count],
+            writers: [0; 32],
+            coming: BTreeSet::new(),
+        }
+    }
+
+    fn has_room(&self, count: usize, element: usize) -> bool {
+        (self.cells.len(), self.element) == (count, element as u32)
+    }
+
+    /// As new, for another block, with the memory that it has.
+    fn renew(mut self: Box<Self>) -> Box<Array> {
+        self.data.fill(0);
+        self.cells.iter_mut().for_each(Cell::renew);
+        self.writers = [0; 32];
+        self.coming.clear();
+        self
+    }
+}
+
 impl Lane<'_> {
     /// Makes the shared array of this number, of so many elements of so many bytes, for the first thread that asks.
     #[track_caller]
@@ -17,15 +44,13 @@ impl Lane<'_> {
         if state.arrays.len() <= id as usize {
             state.arrays.resize_with(id as usize + 1, || None);
         }
+        let state = &mut *state;
         let array = state.arrays[id as usize].get_or_insert_with(|| {
-            Box::new(Array {
-                name,
-                element: element as u32,
-                data: vec![0; count * element],
-                cells: vec![Cell::default(); count],
-                writers: [0; 32],
-                coming: BTreeSet::new(),
-            })
+            let fits = |spare: &&mut Option<Box<Array>>| spare.as_ref().is_some_and(|a| a.has_room(count, element));
+            let spare = state.spare.iter_mut().find(fits).and_then(Option::take);
+            let mut array = spare.map_or_else(|| Box::new(Array::new(count, element)), Array::renew);
+            array.name = name;
+            array
         });
         assert!(
             array.name == name && array.data.len() == count * element && array.element == element as u32,

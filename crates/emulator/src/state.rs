@@ -36,6 +36,8 @@ pub(super) struct State {
     pub(super) warps: Vec<Warp>,
     /// By the number in their addresses.
     pub(super) arrays: Vec<Option<Box<Array>>>,
+    /// Those of the last block on this OS thread, for new ones of the same size.
+    pub(super) spare: Vec<Option<Box<Array>>>,
     /// Per thread: what it waits for.
     pub(super) waits: Vec<Wait>,
     /// Per thread: the answer to the shuffle or vote that it waited for.
@@ -81,6 +83,16 @@ pub(super) struct Array {
     pub(super) coming: BTreeSet<u32>,
 }
 
+/// The clocks of a warp's lanes at the start of a block: each has done one thing, and heard of no other.
+const START: [[u32; 32]; 32] = {
+    let (mut clocks, mut lane) = ([[0; 32]; 32], 0);
+    while lane < 32 {
+        clocks[lane][lane] = 1;
+        lane += 1;
+    }
+    clocks
+};
+
 impl Block<'_> {
     pub(super) fn thread(&self, linear: usize) -> Dim {
         let x = self.context.block.x as usize;
@@ -116,14 +128,22 @@ impl State {
 
 impl Warp {
     pub(super) fn new() -> Warp {
-        let clock = |lane: usize| core::array::from_fn(|other| u32::from(lane == other));
         Warp {
-            clocks: (0..32).map(clock).collect(),
+            clocks: START.to_vec(),
             acquired: vec![Vec::new(); 32],
             loops: std::iter::repeat_with(Loops::default).take(32).collect(),
             requests: Requests::default(),
             words: [[0; 3]; 32],
         }
+    }
+
+    /// As new, for another block, with the memory that it has.
+    pub(super) fn renew(&mut self) {
+        self.clocks.copy_from_slice(&START);
+        self.acquired.iter_mut().for_each(Vec::clear);
+        self.loops.iter_mut().for_each(Loops::clear);
+        self.requests.clear();
+        self.words = [[0; 3]; 32];
     }
 
     /// Orders everything that the lanes of `mask` did before everything that they do next.

@@ -23,7 +23,7 @@ fn stepped(i: usize, seed: &mut u64) -> Case {
 
 #[test]
 fn columns_of_few_rows_some_steps_apart_have_the_bits_of_the_cpu_and_no_fault() {
-    let (count, ran) = checked(200, 101, stepped);
+    let (count, ran) = checked(120, 101, stepped);
     assert!(ran["shallow"] as usize > count / 10 && ran["transpose"] as usize > count / 6, "{ran:?}");
 }
 
@@ -42,7 +42,7 @@ fn sparse(i: usize, seed: &mut u64) -> Case {
 
 #[test]
 fn few_elements_in_several_runs_have_the_bits_of_the_cpu_and_no_fault() {
-    let (count, ran) = checked(200, 102, sparse);
+    let (count, ran) = checked(120, 102, sparse);
     assert!(ran["transpose"] as usize > count / 16, "{ran:?}");
 }
 
@@ -60,7 +60,7 @@ fn between(i: usize, seed: &mut u64) -> Case {
 #[test]
 fn places_among_few_elements_of_each_row_have_the_bits_of_the_cpu_and_no_fault() {
     // Blocks of a small device would have a row each.
-    let (count, mut seed) = (cases(100), 103);
+    let (count, mut seed) = (cases(60), 103);
     let ran = check_all(&Emulated::of(4), (0..count).map(|i| between(i, &mut seed)));
     assert!(ran["staged"] as usize > count / 8, "{ran:?}");
 }
@@ -91,7 +91,7 @@ fn nodes(i: usize, seed: &mut u64) -> Case {
 
 #[test]
 fn nodes_of_few_elements_have_the_bits_of_the_cpu_and_no_fault() {
-    let (count, ran) = checked(100, 105, nodes);
+    let (count, ran) = checked(64, 105, nodes);
     let few = [("shallow", 16), ("tiled", 8)].map(|(class, part)| ran[class] as usize <= count / part);
     assert!(few == [false; 2], "{ran:?}");
 }
@@ -106,6 +106,6 @@ fn odd(i: usize, seed: &mut u64) -> Case {
 
 #[test]
 fn rows_of_odd_columns_have_the_bits_of_the_cpu_and_no_fault() {
-    let (count, ran) = checked(100, 106, odd);
+    let (count, ran) = checked(60, 106, odd);
     assert!(ran["columns"] as usize > count / 2, "{ran:?}");
 }

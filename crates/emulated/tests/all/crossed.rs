@@ -55,7 +55,7 @@ fn crossed(i: usize, seed: &mut u64) -> Case {
 
 #[test]
 fn stretches_that_cross_others_have_the_bits_of_the_cpu_and_no_fault() {
-    let (count, ran) = checked(300, 91, crossed);
+    let (count, ran) = checked(140, 91, crossed);
     assert!(ran["staged"] as usize > count / 12 && ran["tiled"] as usize > count / 20, "{ran:?}");
 }
 
@@ -77,7 +77,7 @@ fn woven(i: usize, seed: &mut u64) -> Case {
 
 #[test]
 fn outputs_whose_axes_are_woven_have_the_bits_of_the_cpu_and_no_fault() {
-    let (count, ran) = checked(300, 92, woven);
+    let (count, ran) = checked(130, 92, woven);
     assert!(ran["staged"] as usize > count / 2, "{ran:?}");
 }
 
@@ -99,14 +99,14 @@ fn torn(i: usize, seed: &mut u64) -> Case {
 
 #[test]
 fn results_in_another_order_have_the_bits_of_the_cpu_and_no_fault() {
-    let (count, ran) = checked(400, 93, torn);
+    let (count, ran) = checked(180, 93, torn);
     assert!(ran["transpose"] as usize > count / 5, "{ran:?}");
 }
 
 /// A case with this number of whether any or all of few integers are true, or of what has no such way.
 fn truths(i: usize, seed: &mut u64) -> Case {
     const OPS: [Op; 3] = [Op::Any, Op::All, Op::CountNonzero];
-    let (rows, columns) = (2 + pick(26, seed), 120 + pick(2000, seed));
+    let (rows, columns) = (2 + pick(26, seed), 120 + pick(1000, seed));
     let mut axes = vec![axis(rows, true), axis(columns, false)];
     if pick(2, seed) == 0 {
         axes.insert(0, axis(2 + pick(6, seed), false));
@@ -122,7 +122,7 @@ fn truths(i: usize, seed: &mut u64) -> Case {
 
 #[test]
 fn truths_of_few_integers_have_the_bits_of_the_cpu_and_no_fault() {
-    let (count, ran) = checked(200, 94, truths);
+    let (count, ran) = checked(100, 94, truths);
     assert!((ran["columns"] + ran["shallow"]) as usize > count / 3, "{ran:?}");
 }
 
@@ -131,7 +131,7 @@ fn nodes_that_are_reduced_again_have_the_bits_of_the_cpu_and_no_fault() {
     const OPS: [Op; 4] = [Op::Sum, Op::Norm, Op::Mean, Op::Prod];
     const LENS: [usize; 8] = [2, 3, 5, 16, 17, 40, 64, 101];
     let (on, mut seed) = (Emulated::new(), 8);
-    let count = cases(100);
+    let count = cases(60);
     let case = |i: usize, seed: &mut u64| {
         let dtype = FLOATS[pick(FLOATS.len(), seed)];
         let gapped = |len, seed: &mut u64| Axis {
@@ -144,10 +144,10 @@ fn nodes_that_are_reduced_again_have_the_bits_of_the_cpu_and_no_fault() {
         let side = 40 + pick(120, seed);
         let mut axes = vec![gapped(run, seed)];
         if pick(2, seed) == 0 {
-            axes.push(gapped(LENS[pick(LENS.len(), seed)].min(1 + 100_000 / (run * side)), seed));
+            axes.push(gapped(LENS[pick(LENS.len(), seed)].min(1 + 60_000 / (run * side)), seed));
         }
         let rest = axes.iter().map(|axis| axis.len).product::<usize>() * side;
-        axes.push(gapped((100_000 / rest).max(2), seed));
+        axes.push(gapped((60_000 / rest).max(2), seed));
         axes.push(axis(side, true));
         if pick(3, seed) == 0 {
             let place = pick(axes.len(), seed);

@@ -14,7 +14,7 @@ fn axis(len: usize, gap: usize, reduced: bool) -> Axis {
 
 #[test]
 fn few_columns_without_gaps_have_the_bits_of_the_cpu() {
-    let (on, mut seed, count) = (Emulated::new(), 23, cases(160));
+    let (on, mut seed, count) = (Emulated::new(), 23, cases(96));
     let case = |i: usize| {
         let mut pick = |n: usize| random(&mut seed) as usize % n;
         let (op, dtype) = ([Op::Sum, Op::Mean, Op::Norm, Op::Var, Op::Std][pick(5)], FLOATS[i / 4 % 4]);
@@ -35,7 +35,7 @@ fn few_columns_without_gaps_have_the_bits_of_the_cpu() {
 
 #[test]
 fn rows_of_any_length_have_the_bits_of_the_cpu() {
-    let (on, mut seed, count) = (Emulated::new(), 29, cases(160));
+    let (on, mut seed, count) = (Emulated::new(), 29, cases(96));
     let case = |i: usize| {
         let mut pick = |n: usize| random(&mut seed) as usize % n;
         let (op, dtype) = ([Op::Var, Op::LogSumExp, Op::Sum, Op::Std][pick(4)], FLOATS[i / 4 % 4]);

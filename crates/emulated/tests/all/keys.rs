@@ -36,7 +36,10 @@ fn distinct_values_of_every_dtype_are_those_of_the_cpu() {
             assert_eq!(found.values.values.as_bytes(), want.values.values.as_bytes(), "{dtype} {specials:?}");
             assert_eq!(found.counts, want.counts, "{dtype} {specials:?}");
             assert_eq!((found.first, found.inverse), (want.first, want.inverse), "{dtype} {specials:?}");
-            // Values alone, which of small elements have a bit each.
+            // Values alone, which of small elements have a bit each. Those of 4 bytes take a second: one of three.
+            if dtype.size() == 4 && specials != Specials::All {
+                continue;
+            }
             let there = Array::upload(&on.stream, x).expect("room");
             let mut finder = Finder::new(&on.device, &there.view(), Wanted::default()).expect("a plan");
             let mut out = finder.output().expect("room");

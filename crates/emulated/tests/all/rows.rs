@@ -46,7 +46,7 @@ fn run(kernel: &str, rows: impl Fn(&mut u64) -> usize, two: impl Fn(usize, &mut 
 #[test]
 fn runs_that_take_turns_have_the_bits_of_the_cpu() {
     let staged = each(" staged_", |_, seed| {
-        let lens = [20 + pick(60, seed), 2 + pick(14, seed), 2 + pick(5, seed), 1 + pick(5, seed)];
+        let lens = [20 + pick(30, seed), 2 + pick(14, seed), 2 + pick(5, seed), 1 + pick(5, seed)];
         let mut axes = vec![plain(lens[0], false), plain(lens[1], true), plain(lens[2], false), plain(lens[3], true)];
         axes[0].gap = if pick(3, seed) == 0 { 1 + pick(4, seed) } else { 0 };
         vec![axes]
@@ -81,7 +81,7 @@ fn rows_of_up_to_four_kilobytes_have_the_bits_of_the_cpu_wherever_they_lie() {
     // A lane to itself, and lanes that share an output.
     let shared = run(
         " staged_",
-        |seed| 40 + pick(60, seed),
+        |seed| 33 + pick(30, seed),
         |most, seed| [most + pick(14 * most, seed), 16 * most + pick(110 * most, seed)],
     );
     assert!(shared > 200, "{shared}");
@@ -128,7 +128,7 @@ fn outputs_of_few_elements_have_the_bits_of_the_cpu_side_by_side_and_alone() {
         for kind in 0..2 {
             // Few columns of rows that follow one another, and elements of which nothing is reduced.
             let (rows, width) = if kind == 0 { (2 + pick(40, &mut seed), 2 + pick(9, &mut seed)) } else { (1, 1) };
-            let mut axes = vec![plain(1 + pick(90, &mut seed), false), plain(rows, true), plain(width, false)];
+            let mut axes = vec![plain(1 + pick(50, &mut seed), false), plain(rows, true), plain(width, false)];
             axes[0].gap = if pick(3, &mut seed) == 0 { pick(4, &mut seed) } else { 0 };
             if pick(4, &mut seed) == 0 {
                 axes.insert(0, Axis { gap: 2, ..plain(3, false) });

@@ -142,7 +142,7 @@ fn segments_have_the_bits_of_the_cpu_whatever_their_lengths() {
     'all: for round in 0..rounds {
         for (i, (op, dtype)) in all.clone().enumerate() {
             let kind = (i + round + pick(2, &mut seed)) % 7;
-            let lengths = lengths(kind, dtype.size(), 12_000 + pick(90_000, &mut seed), &mut seed);
+            let lengths = lengths(kind, dtype.size(), 12_000 + pick(50_000, &mut seed), &mut seed);
             match check(&on, (op, dtype), &lengths, i + round, &mut seed) {
                 Ok(entries) => {
                     ran += entries.contains("segments_") as usize;

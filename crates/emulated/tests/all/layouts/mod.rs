@@ -163,27 +163,27 @@ fn many(usual: u64, test: impl Fn(&mut Random, &On, DType, &str)) {
 
 #[test]
 fn softmax_has_the_bits_of_the_cpu() {
-    many(250, softmax);
+    many(110, softmax);
 }
 
 #[test]
 fn gradients_have_the_bits_of_the_cpu() {
-    many(250, gradient);
+    many(110, gradient);
 }
 
 #[test]
 fn norms_have_the_bits_of_the_cpu() {
-    many(250, norm);
+    many(110, norm);
 }
 
 #[test]
 fn gradients_of_norms_have_the_bits_of_the_cpu() {
-    many(250, norm_gradient);
+    many(110, norm_gradient);
 }
 
 #[test]
 fn losses_have_the_bits_of_the_cpu() {
-    many(250, loss);
+    many(110, loss);
 }
 
 /// A gradient is computed anew only for another gradient of the loss than that with which it was, or a NaN.
