@@ -223,15 +223,14 @@ impl Sequence {
             let is_dense = own_axes.iter().all(|&(len, x, place)| len == 1 || x == place * size as isize);
             let fills = (layout.len * size).is_multiple_of(16);
             // Others are copied: as elements are, if nothing is lost.
-            let to = if own == of { of } else { wide };
-            factors[i] = if to == of { Factor::Narrow } else { Factor::Wide };
+            let (to, kind) = if own == of || of == wide { (of, Factor::Narrow) } else { (wide, Factor::Wide) };
+            factors[i] = kind;
             if !(own == of && is_dense && fills && arrays.aligned) {
                 let (bytes, from) = (room(layout.len, to), at[2 + i]);
                 at[2 + i] = take(bytes);
                 // What is read after the last one, if a row's end does not fill a line.
                 let clear = if fills { 0 } else { bytes };
-                let launch = arrange(&own_axes, [own, to], limits);
-                before.push(Copy { launch, from, to: at[2 + i], clear });
+                before.push(Copy { launch: arrange(&own_axes, [own, to], limits), from, to: at[2 + i], clear });
             }
         }
         // Results lie in C order, where rows may come first.
