@@ -309,6 +309,7 @@ where
         Held { kept: x, clean, wild }
     }
 
+    #[expect(clippy::redundant_closure, reason = "a closure can be inlined always")]
     #[inline(always)]
     fn nodes<S: Simt, P, const WARP: bool, const N: usize>(
         &self,
