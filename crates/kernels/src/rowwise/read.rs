@@ -1,10 +1,10 @@
 //! A warp's packs from memory: rows begin at any address.
 //!
 //! Idea: rows that begin with lines of 16 bytes are read by lines. Of others a lane reads its packs by words, which its
-//! neighbours find in the same lines of the first-level cache: nothing is exchanged. In the midst of a row and of the
-//! array (`inside`) nothing is asked for each pack. Lines that wait in shared memory
+//! neighbours find in the same lines of the first-level cache: nothing is exchanged. Lines that wait in shared memory
 //! (`staged`) have packs in two, so a lane gets what follows its line from the next one, and shifts both into place.
-//! The packs with which the array ends are read by elements.
+//! The packs with which the array ends are read by elements. A warp whose packs are all in the midst of a row and of
+//! the array (`inside`) does not check each of them.
 
 use super::spread::{Place, Spread};
 use crate::address::array;

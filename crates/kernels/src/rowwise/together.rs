@@ -107,7 +107,8 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     if s.branch(op.is_there(s)) {
         return;
     }
-    // One row alone saves 16-bit elements, which wait for instructions, a seventh of these: to ask which it is.
+    // Rows of 16-bit elements wait for instructions. An eighth of these ask which row a step is of, so a block with
+    // one row has code without them.
     if Of::<O>::SIZE == 2 && s.branch(call.together == 1) {
         rows::<S, O, true, N>(s, call, &op, slots);
     } else {
