@@ -34,7 +34,8 @@ pub fn crossing(problem: &Problem, number: bool) -> Option<usize> {
         let pays = match columns.0.first() {
             Some(axis) if axis.lane != 0 && axis.len >= TILE => {
                 let is_even = depth.is_multiple_of(2) || *size == size_of::<u64>();
-                number && columns.len() >= 2 * TILE && is_even && !depth.is_multiple_of(LEAST_DEPTH)
+                let by_lanes = depth.is_multiple_of(LEAST_DEPTH) || depth.is_power_of_two();
+                number && columns.len() >= 2 * TILE && is_even && !by_lanes
             }
             _ => true,
         };

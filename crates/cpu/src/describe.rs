@@ -8,7 +8,10 @@ use crate::load::{Loaded, Plain};
 use crate::output::{Output, large_pages};
 use crate::reduction::{on_threads, reduce};
 use crate::statistics::described::Described;
+use crate::statistics::results::{Fill, argmaxes, argmins, maxes, means, mins, nan_counts, norms, stds, sums};
 use crate::statistics::{Describe, Row};
+use std::mem::MaybeUninit;
+
 use warpfold_array::ArrayRef;
 use warpfold_array::Op;
 use warpfold_array::Options;
@@ -206,18 +209,26 @@ impl Run<'_> {
         let (min, max) = (Column::new("min", outputs, spare), Column::new("max", outputs, spare));
         let (mean, std) = (Column::new("mean", outputs, spare), Column::new("std", outputs, spare));
         let (sum, norm) = (Column::new("sum", outputs, spare), Column::new("norm", outputs, spare));
+        // Rows have as many elements each.
         let write = |rows: &[Row<T>], at: usize| {
             // SAFETY: the engine writes each output once.
             unsafe {
-                nan_count.put(rows, at, |row| row.nan_count);
-                min.put(rows, at, |row| row.min);
-                argmin.put(rows, at, |row| row.argmin);
-                max.put(rows, at, |row| row.max);
-                argmax.put(rows, at, |row| row.argmax);
-                mean.put(rows, at, |row| row.mean);
-                std.put(rows, at, |row| row.std);
-                sum.put(rows, at, |row| row.sum);
-                norm.put(rows, at, |row| row.norm);
+                nan_count.put(rows, at, nan_counts);
+                min.put(rows, at, mins);
+                argmin.put(rows, at, argmins);
+                max.put(rows, at, maxes);
+                argmax.put(rows, at, argmaxes);
+                mean.put(rows, at, means);
+                std.put(rows, at, stds);
+                sum.put(rows, at, sums);
+                norm.put(rows, at, norms);
+            }
+        };
+        let write_all = |rows: &[Row<T>]| {
+            let mut at = 0;
+            for rows in rows.chunk_by(|a, b| a.count == b.count) {
+                write(rows, at);
+                at += rows.len();
             }
         };
         // SAFETY: an ArrayRef's elements are readable; the problem reaches no others. The engine scatters rows that are
@@ -225,7 +236,7 @@ impl Run<'_> {
         let all = unsafe {
             match self.segments {
                 None => job.scattered(&|rows, n, at| write(std::slice::from_raw_parts(rows.cast(), n), at)),
-                Some(offsets) => job.segments(offsets).map(|rows| write(&rows, 0)).is_some(),
+                Some(offsets) => job.segments(offsets).map(|rows| write_all(&rows)).is_some(),
             }
         };
         if !all {
@@ -279,13 +290,11 @@ impl<V: Value> Column<V> {
     ///
     /// # Safety
     /// No other task writes them.
-    unsafe fn put<T: Described>(&self, rows: &[Row<T>], at: usize, value: impl Fn(&Row<T>) -> V) {
-        let to = self.places.at(at as isize, rows.len());
-        for (i, row) in rows.iter().enumerate() {
-            // SAFETY: `at` has checked that the places are in bounds, and the caller vouches that no other task writes
-            // them.
-            unsafe { to.add(i).write(value(row)) };
-        }
+    unsafe fn put<T: Described>(&self, rows: &[Row<T>], at: usize, fill: Fill<T, V>) {
+        let to = self.places.at(at as isize, rows.len()).cast::<MaybeUninit<V>>();
+        // SAFETY: `at` has checked that the places are in bounds, and the caller vouches that no other task writes
+        // them.
+        fill(rows, unsafe { std::slice::from_raw_parts_mut(to, rows.len()) });
     }
 
     /// # Safety

@@ -62,15 +62,26 @@ impl<T: Wide> Kernel for Spread<T> {
 
     fn finish(&self, nodes: &[Moments<T::Float>], count: u64, out: &mut [MaybeUninit<T::Mean>]) {
         let reducer = Deviation::<T::Float>::new(self.0.ddof, self.0.root);
+        let divisor = count as f64 - self.0.ddof;
+        // To multiply by the inverse of a power of two is as exact as to divide, and takes less.
+        let inverse = (divisor >= 1.0 && (divisor as u64).is_power_of_two() && divisor.fract() == 0.0)
+            .then(|| T::Float::from_f64(1.0 / divisor));
+        let by_one = Deviation::<T::Float>::new(0.0, self.0.root);
         vectorize_256(
             #[inline(always)]
-            || {
-                finish_rounded(
+            || match inverse {
+                Some(inverse) => finish_rounded(
+                    nodes,
+                    out,
+                    #[inline(always)]
+                    |node| by_one.finish(Moments { m2: node.m2.mul(inverse), ..node }, 1),
+                ),
+                None => finish_rounded(
                     nodes,
                     out,
                     #[inline(always)]
                     |node| reducer.finish(node, count),
-                );
+                ),
             },
         );
     }

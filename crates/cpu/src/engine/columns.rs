@@ -229,6 +229,8 @@ impl Work<'_> {
             let now = unsafe {
                 if let Some(beside) = &mut beside {
                     self.rows_beside(beside, strip, from, n)
+                } else if let Some(rows) = self.rows_apart(strip, lane, row, n) {
+                    rows
                 } else {
                     ats.clear();
                     if let Some(order) = strip.order {

@@ -6,8 +6,9 @@ use super::Work;
 use super::nodes::Items;
 use super::strip::Strip;
 use crate::loops::Item;
-use crate::moves::copy_lines;
-use crate::policy::{LEAST_COLUMNS, LEAST_LINES, MOST_LINE};
+use crate::moves::{copy, copy_lines};
+use crate::policy::{LEAST_COLUMNS, LEAST_LINES, LINES, MOST_LINE};
+use crate::simd::prefetch;
 
 impl Work<'_> {
     /// Whether few columns lie side by side in rows that do not follow one another, and are read as they are: to
@@ -39,8 +40,19 @@ impl Work<'_> {
             let row = start + done;
             let some = (inner.len - row % inner.len).min(n - done);
             let at = Walk::new(strip.axes, strip.base, row).at();
-            // SAFETY: the caller vouches for these rows, along the innermost axis, and there is room for all.
-            unsafe { self.bring_lines(at, &inner, some, lane, strip.width, room.wrapping_byte_add(done * bytes)) };
+            let to = room.wrapping_byte_add(done * bytes);
+            if inner.x == bytes as isize && inner.len < LINES {
+                // One run, too short for the CPU to see a stream.
+                let later = row + LINES.next_multiple_of(inner.len);
+                if later < strip.first_row + strip.rows {
+                    prefetch(Walk::new(strip.axes, strip.base, later).at().x, some * bytes);
+                }
+                // SAFETY: the caller vouches for these rows, which follow one another, and there is room for all.
+                unsafe { copy(at.x, to.cast(), some * bytes) };
+            } else {
+                // SAFETY: as above.
+                unsafe { self.bring_lines(at, &inner, some, lane, strip.width, to) };
+            }
             done += some;
         }
         room

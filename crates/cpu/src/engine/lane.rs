@@ -1,9 +1,11 @@
-//! Kept axes that are one in memory, in whatever order outputs have them.
+//! Axes that are one in memory, in whatever order outputs, or places, have them.
 
 use warpfold_array::MAX_RANK;
-use warpfold_array::problem::Dim;
+use warpfold_array::problem::{Dim, Problem};
 
-/// Kept axes that follow one another in memory.
+use crate::policy::STRIP_BYTES;
+
+/// Axes that follow one another in memory.
 pub(super) struct Lane {
     /// All of them as one axis. Its step between outputs is that of the axis that is the fastest in memory.
     pub dim: Dim,
@@ -55,5 +57,27 @@ impl Lane {
                 (*at, place) = (0, place - dim.len as isize * dim.out);
             }
         }
+    }
+
+    /// Reduced axes that follow one another in memory, from the fastest one on, and the others. Places are in `out`.
+    pub fn of_reduced(problem: &Problem) -> (Self, Vec<Dim>) {
+        let mut place = 1;
+        let placed = |dim: &Dim| {
+            let out = place;
+            place *= dim.len as isize;
+            Dim { out, ..*dim }
+        };
+        let mut others: Vec<Dim> = problem.reduced.iter().rev().map(placed).collect();
+        others.reverse();
+        let step = |&i: &usize| if others[i].x == 0 { usize::MAX } else { others[i].x.unsigned_abs() };
+        let nearest = (0..others.len()).min_by_key(step).expect("a reduced axis");
+        let mut lane = Self::of(others.remove(nearest));
+        while others.len() > 1
+            && lane.dim.len * problem.size < STRIP_BYTES
+            && let Some(next) = others.iter().position(|dim| lane.goes_on(dim))
+        {
+            lane.append(others.remove(next));
+        }
+        (lane, others)
     }
 }

@@ -221,7 +221,7 @@ const MOST_APART: usize = 512;
 struct SomeValues([MaybeUninit<u8>; SomeValues::BYTES]);
 
 impl SomeValues {
-    const BYTES: usize = 4096;
+    const BYTES: usize = 1 << 14;
 
     fn new() -> Self {
         Self([MaybeUninit::uninit(); Self::BYTES])

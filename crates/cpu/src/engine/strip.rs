@@ -8,7 +8,7 @@ use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use crate::loops::Item;
 use crate::panel::RowList;
-use crate::policy::NARROW;
+use crate::policy::{HIGH, NARROW};
 use crate::simd::prefetch;
 use crate::transpose::{Rows, take_apart};
 
@@ -100,6 +100,18 @@ impl Work<'_> {
             let ahead = step.wrapping_mul(2 * self.facts.rows);
             ats.iter().for_each(|at| prefetch(at.x.wrapping_byte_add(ahead), bytes));
         }
+    }
+
+    /// The addresses of rows of a strip that are steps along one axis, as the kernel reads them, if the kernel itself
+    /// prefetches the rows after them.
+    pub(super) fn rows_apart(&self, strip: &Strip<'_>, lane: &Dim, row: usize, n: usize) -> Option<RowList<Item>> {
+        let ([axis], None) = (strip.axes, strip.order) else { return None };
+        let first = strip.base.step(axis, strip.first_row + row).x;
+        let aligned = |bytes: usize| bytes.is_multiple_of(self.facts.align);
+        let in_place = self.load.direct() && lane.x == self.facts.item as isize;
+        let are_read = in_place && aligned(first.addr()) && aligned(axis.x.unsigned_abs());
+        let takes = are_read && self.facts.rows > HIGH && !self.facts.runs;
+        takes.then(|| (0..n).map(|i| first.wrapping_offset(i as isize * axis.x).cast()).collect())
     }
 
     /// The addresses of the rows `from..from + n` of a strip whose columns have elements side by side, after they are

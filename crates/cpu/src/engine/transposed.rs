@@ -40,7 +40,8 @@ impl Work<'_> {
         let outer_len: usize = outer.iter().map(|d| d.len).product();
         let unit = MOST_DEPTH.min(1 << depth.trailing_zeros());
         let is_near = lane.x.unsigned_abs() == self.problem.size;
-        let many = is_near && lane.len >= TILE && unit >= LEAST_DEPTH && self.problem.count / unit <= MOST_NODES;
+        let is_deep = unit >= LEAST_DEPTH || unit == depth && depth >= PANEL;
+        let many = is_near && lane.len >= TILE && is_deep && self.problem.count / unit <= MOST_NODES;
         if !self.facts.indexed && many {
             // SAFETY: the caller vouches for the elements and the places.
             return unsafe { self.lanes_as_columns(outer, lane, inner, unit, out) };
@@ -51,7 +52,7 @@ impl Work<'_> {
             return unsafe { self.lanes_of_outputs(lane, inner, out) };
         }
         if self.facts.indexed && self.facts.runs {
-            let (wide, others) = self.wide_lane();
+            let (wide, others) = Lane::of_reduced(self.problem);
             if wide.dim.len >= TILE {
                 // SAFETY: as above.
                 return unsafe { self.lanes_with_places(&wide, &others, out) };
@@ -124,6 +125,9 @@ impl Work<'_> {
         let (outer_len, units) = (product(outer), product(inner) / unit);
         let width = (STRIP_BYTES / self.problem.size).min(lane.len);
         let strips = lane.len.div_ceil(width);
+        // The lanes of a strip that are one subtree.
+        let is_subtree = width.is_power_of_two() && (outer_len == 1 || lane.len.is_multiple_of(width));
+        let each = if units == 1 && is_subtree { width } else { 1 };
         let per_output = outer_len * strips * units;
         let nodes = self.quiet_results(self.problem.outputs * per_output, |task| {
             let base = Walk::new(&self.problem.kept, self.base, task / per_output).at();
@@ -137,48 +141,36 @@ impl Work<'_> {
                 rows: unit,
                 width: width.min(lane.len - first),
             };
-            // SAFETY: the strip lies within what the caller vouches for.
-            unsafe { self.strip(&lane, &strip) }
+            // SAFETY: the strip lies within what the caller vouches for. Its nodes are of this kernel, and written.
+            unsafe {
+                let mut nodes = self.strip(&lane, &strip);
+                if each > 1 {
+                    // Whole lanes, which follow one another.
+                    let n = nodes.len();
+                    self.kernel.root(nodes.first_mut(), n, unit as u64, unit as u64);
+                    nodes.shorten(n - 1);
+                }
+                nodes
+            }
         });
         let mut walk = Walk::new(&self.problem.kept, self.base, 0);
-        let mut list = Nodes::with_capacity(self.facts.node, self.problem.count / unit);
+        let mut list = Nodes::with_capacity(self.facts.node, self.problem.count / unit / each);
         for nodes in nodes.chunks(per_output) {
             list.clear();
             for units in nodes.chunks(units) {
                 for lane in 0..units[0].len() {
-                    // SAFETY: every task has written a node of this kernel for each of its lanes.
+                    // SAFETY: every task has written a node of this kernel for each of its lanes, or for all of them.
                     units.iter().for_each(|nodes| unsafe { list.push(nodes.at(lane)) });
                 }
             }
             // SAFETY: the list has a node for each unit of each lane; this thread alone writes results.
             unsafe {
-                self.kernel.root(list.first_mut(), list.len(), unit as u64, unit as u64);
+                let (n, weight) = (list.len(), unit * each);
+                self.kernel.root(list.first_mut(), n, weight as u64, (self.problem.count - (n - 1) * weight) as u64);
                 self.finish(out, walk.out(), list.first(), 1, self.problem.count);
             }
             walk.advance();
         }
-    }
-
-    /// Reduced axes that follow one another in memory, from the fastest one on, and the others. Places are in `out`.
-    fn wide_lane(&self) -> (Lane, Vec<Dim>) {
-        let mut place = 1;
-        let placed = |dim: &Dim| {
-            let out = place;
-            place *= dim.len as isize;
-            Dim { out, ..*dim }
-        };
-        let mut others: Vec<Dim> = self.problem.reduced.iter().rev().map(placed).collect();
-        others.reverse();
-        let step = |&i: &usize| if others[i].x == 0 { usize::MAX } else { others[i].x.unsigned_abs() };
-        let nearest = (0..others.len()).min_by_key(step).expect("a reduced axis");
-        let mut lane = Lane::of(others.remove(nearest));
-        while others.len() > 1
-            && lane.dim.len * self.problem.size < STRIP_BYTES
-            && let Some(next) = others.iter().position(|dim| lane.goes_on(dim))
-        {
-            lane.append(others.remove(next));
-        }
-        (lane, others)
     }
 
     /// Strips of a lane, of a kernel without a tree whose nodes have places: in a column of the lane, a place is that

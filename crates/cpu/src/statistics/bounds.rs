@@ -41,12 +41,18 @@ impl<K: Key, const W: usize> Bounds<K, W> {
         // The last row may be seen several times, which changes nothing.
         let last = rows.len() - 1;
         let group: [&[T; W]; PANEL] = array!(PANEL, r => rows[(from + r).min(last)]);
-        for later in from + ahead.rows..from + ahead.rows + PANEL {
-            let (row, step) = if later <= last { (later, 0) } else { ((later - last - 1).min(last), ahead.next) };
-            let row = rows[row].as_ptr().wrapping_byte_offset(step);
+        // A tile that is not aligned has a part of one line more.
+        let fetch = |row: *const T| {
             prefetch(row, W);
-            // A tile that is not aligned has a part of one line more.
             prefetch(row.wrapping_add(W - 1), 1);
+        };
+        if ahead.rows > last {
+            group.iter().for_each(|row| fetch(row.as_ptr().wrapping_byte_offset(ahead.next)));
+        } else {
+            for later in from + ahead.rows..from + ahead.rows + PANEL {
+                let (row, step) = if later <= last { (later, 0) } else { ((later - last - 1).min(last), ahead.next) };
+                fetch(rows[row].as_ptr().wrapping_byte_offset(step));
+            }
         }
         self.raise(&group, from);
     }

@@ -3,7 +3,7 @@
 //! integers the sum is exact, and the others are trees.
 
 use warpfold_array::Value;
-use warpfold_core::ops::{Deviation, IntegerSum, Moments, Sum};
+use warpfold_core::ops::{Deviation, IntegerSum, Moments, Square, Sum};
 use warpfold_core::{Accumulate, Element, Reducer, bf16, f16};
 
 use super::bounds::{Ahead, Bounds};
@@ -22,16 +22,21 @@ pub trait Described: Element<Mean: Value, Sum: Value> {
     fn total(self) -> Self::Total;
     /// The result of a sum.
     fn sum(total: Self::Total) -> Self::Sum;
-    /// The result of a mean.
-    fn mean(total: Self::Total, count: u64) -> Self::Mean;
+    /// The result of a mean, before it is rounded.
+    fn mean(total: Self::Total, count: u64) -> Self::Float;
+    /// The result of a standard deviation, before it is rounded.
+    fn std(moments: Moments<Self::Float>, count: u64) -> Self::Float;
+    /// The result of a norm, before it is rounded.
+    fn norm(norm: Self::Float) -> Self::Float;
     /// The sums of a block.
     fn block(level: Simd, x: &[Self]) -> Sums<Self>;
-    /// Calls `each` with the sums of each column of at most 128 rows, and with the bounds of all. Elements
-    /// `ahead` are prefetched.
+    /// Calls `each` with the sums of each column of at most 128 rows, and with the bounds of all. Elements `ahead` are
+    /// prefetched. Before that, `look` is called with the squared deviations and the bounds of columns of floats.
     fn columns<const W: usize>(
         level: Simd,
         rows: &[&[Self; W]],
         ahead: Ahead,
+        look: impl FnOnce(&[Self::Float; W], &Bounds<Self::Key, W>),
         each: impl FnMut(usize, Sums<Self>, &Bounds<Self::Key, W>),
     );
 }
@@ -51,6 +56,20 @@ impl<T: Described> Sums<T> {
     }
 }
 
+/// Results that are made of floats, whatever the elements are.
+macro_rules! of_floats {
+    ($t:ty) => {
+        #[inline(always)]
+        fn std(moments: Moments<Self::Float>, count: u64) -> Self::Float {
+            Deviation::<<$t as Element>::Float>::new(0.0, true).finish(moments, count)
+        }
+        #[inline(always)]
+        fn norm(norm: Self::Float) -> Self::Float {
+            Sum::<<$t as Element>::Float, Square>::norm2().value(norm, 1)
+        }
+    };
+}
+
 macro_rules! described_float {
     ($($t:ty),*) => {$(impl Described for $t {
         type Total = <$t as Element>::Float;
@@ -63,9 +82,10 @@ macro_rules! described_float {
             <$t>::from_float(total)
         }
         #[inline(always)]
-        fn mean(total: Self::Total, count: u64) -> $t {
-            Sum::<$t>::mean().finish(total, count)
+        fn mean(total: Self::Total, count: u64) -> Self::Float {
+            Sum::<$t>::mean().value(total, count)
         }
+        of_floats!($t);
         #[inline(always)]
         fn block(level: Simd, x: &[Self]) -> Sums<Self> {
             let node = trees::block(level, x);
@@ -76,9 +96,11 @@ macro_rules! described_float {
             level: Simd,
             rows: &[&[Self; W]],
             ahead: Ahead,
+            look: impl FnOnce(&[Self::Float; W], &Bounds<Self::Key, W>),
             mut each: impl FnMut(usize, Sums<Self>, &Bounds<Self::Key, W>),
         ) {
             let (nodes, bounds) = trees_and_bounds(level, rows, ahead);
+            look(&nodes.m2, &bounds);
             for i in 0..W {
                 each(i, Sums::new(nodes.sum[i], nodes.get(i)), &bounds);
             }
@@ -102,6 +124,7 @@ macro_rules! described_int {
         fn mean(total: $total, count: u64) -> f64 {
             f64::from_cast(IntegerSum::<$t>::new(true, None).finish(total as i128, count))
         }
+        of_floats!($t);
         #[inline(always)]
         fn block(level: Simd, x: &[Self]) -> Sums<Self> {
             $block(level, x)
@@ -111,6 +134,7 @@ macro_rules! described_int {
             level: Simd,
             rows: &[&[Self; W]],
             ahead: Ahead,
+            _: impl FnOnce(&[Self::Float; W], &Bounds<Self::Key, W>),
             each: impl FnMut(usize, Sums<Self>, &Bounds<Self::Key, W>),
         ) {
             $columns(level, rows, ahead, each);

@@ -6,14 +6,15 @@
 mod bounds;
 pub mod described;
 mod places;
+pub mod results;
 mod trees;
 
 use std::mem::MaybeUninit;
 
-use warpfold_core::ops::{Arg, Deviation, Extremum, Moments, Search, Square, Sum};
-use warpfold_core::{Accumulate, Element, Float, Key, Reducer};
+use warpfold_core::ops::{Arg, Deviation, Extremum, Search, Square, Sum};
+use warpfold_core::{Accumulate, Element, Key, Real, Reducer};
 
-use bounds::Ahead;
+use bounds::{Ahead, Bounds};
 use described::{Described, Sums};
 use places::{find, nans};
 
@@ -47,17 +48,11 @@ pub struct Node<T: Described> {
     nans: u64,
 }
 
-/// The statistics of one slice.
+/// What the statistics of one slice are computed from ([`results`]).
 pub struct Row<T: Described> {
-    pub nan_count: i64,
-    pub min: T,
-    pub argmin: i64,
-    pub max: T,
-    pub argmax: i64,
-    pub mean: T::Mean,
-    pub std: T::Mean,
-    pub sum: T::Sum,
-    pub norm: T::Mean,
+    node: Node<T>,
+    /// Elements of the slice.
+    pub count: u64,
 }
 
 /// The key by which places are searched for: zeros are equal.
@@ -138,36 +133,37 @@ impl<T: Described> Describe<T> {
         ahead: Ahead,
         out: &mut [MaybeUninit<Node<T>>; W],
     ) {
-        let mut odd = [false; W];
+        let mut odd = false;
         T::columns(
             level,
             rows,
             ahead,
             #[inline(always)]
+            |m2, bounds| odd = are_odd::<T, W>(m2, bounds),
+            #[inline(always)]
             |i, sums, bounds| {
-                let (min, max) = (bounds.least[i], bounds.greatest[i]);
-                // Between zeros of both signs the place is that of the first one.
-                let (zero, ones) = (T::Key::ZERO, T::Key::ONES);
-                let zeros = ((max == zero) & (min != ones)) | ((min == zero) & (max != ones));
-                odd[i] = zeros | !is_finite(sums.moments);
                 let (argmin, argmax) = (bounds.least_at[i].to_small(), bounds.greatest_at[i].to_small());
                 let (argmin, argmax) = (start + argmin as u64, start + argmax as u64);
-                out[i].write(Node { sums, min, max, argmin, argmax, nans: 0 });
+                out[i].write(Node { sums, min: bounds.least[i], max: bounds.greatest[i], argmin, argmax, nans: 0 });
             },
         );
-        if T::DTYPE.is_float() && odd.iter().fold(false, |any, odd| any | odd) {
-            for i in (0..W).filter(|&i| odd[i]) {
-                self.column(rows, i, start, &mut out[i]);
-            }
+        if odd {
+            self.odd_columns(rows, start, out);
         }
     }
 
-    /// The node of a column with a NaN, an infinity, or zeros of both signs.
+    /// The nodes of a tile's columns with a NaN, an infinity, or zeros of both signs.
     #[cold]
     #[inline(never)]
-    fn column<const W: usize>(&self, rows: &[&[T; W]], i: usize, start: u64, out: &mut MaybeUninit<Node<T>>) {
-        let column: [T; TALL] = array!(TALL, row => rows[row.min(rows.len() - 1)][i]);
-        out.write(self.block(&column[..rows.len()], start));
+    fn odd_columns<const W: usize>(&self, rows: &[&[T; W]], start: u64, out: &mut [MaybeUninit<Node<T>>; W]) {
+        for (i, out) in out.iter_mut().enumerate() {
+            // SAFETY: `tile` has written the node of every column.
+            let node = unsafe { out.assume_init_ref() };
+            if is_odd::<T>(node.sums.moments.m2, node.min, node.max) {
+                let column: [T; TALL] = array!(TALL, row => rows[row.min(rows.len() - 1)][i]);
+                out.write(self.block(&column[..rows.len()], start));
+            }
+        }
     }
 
     /// The nodes of the columns of rows, tile by tile. The rows after them begin `next` bytes from them.
@@ -233,9 +229,34 @@ impl<T: Described> Describe<T> {
     }
 }
 
+/// Whether a column's node has no meaning: a column has a NaN, an infinity, or zeros of both signs, whose place is that
+/// of the first one.
 #[inline(always)]
-fn is_finite<F: Float>(moments: Moments<F>) -> bool {
-    moments.m2.sub(moments.m2) == F::ZERO
+fn is_odd<T: Described>(m2: T::Float, min: T::Key, max: T::Key) -> bool {
+    has_zeros::<T>(min, max) | (m2.sub(m2) != T::Float::ZERO)
+}
+
+/// Whether one of the extrema is a zero, and the other one is not the same.
+#[inline(always)]
+fn has_zeros<T: Described>(min: T::Key, max: T::Key) -> bool {
+    let (zero, ones) = (T::Key::ZERO, T::Key::ONES);
+    ((max == zero) & (min != ones)) | ((min == zero) & (max != ones))
+}
+
+/// Whether the node of any of a tile's columns is odd.
+#[inline(always)]
+fn are_odd<T: Described, const W: usize>(m2: &[T::Float; W], bounds: &Bounds<T::Key, W>) -> bool {
+    let zeros = bounds.least.iter().zip(&bounds.greatest).fold(
+        false,
+        #[inline(always)]
+        |any, (&min, &max)| any | has_zeros::<T>(min, max),
+    );
+    let finite = m2.iter().fold(
+        true,
+        #[inline(always)]
+        |all, m2| all & (m2.sub(*m2) == T::Float::ZERO),
+    );
+    zeros | !finite
 }
 
 impl<T: Described> Reducer for Describe<T> {
@@ -270,18 +291,8 @@ impl<T: Described> Reducer for Describe<T> {
     }
 
     #[inline(always)]
-    fn finish(&self, acc: Node<T>, count: u64) -> Row<T> {
-        Row {
-            nan_count: acc.nans as i64,
-            min: self.min.finish(acc.min, count),
-            argmin: acc.argmin as i64,
-            max: self.max.finish(acc.max, count),
-            argmax: acc.argmax as i64,
-            mean: T::mean(acc.sums.total, count),
-            std: self.deviation.finish(acc.sums.moments, count),
-            sum: T::sum(acc.sums.total),
-            norm: self.norm.finish(acc.sums.norm, count),
-        }
+    fn finish(&self, node: Node<T>, count: u64) -> Row<T> {
+        Row { node, count }
     }
 }
 
