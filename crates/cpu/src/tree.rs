@@ -164,19 +164,27 @@ pub fn combine_many<R: Reducer>(reducer: &R, nodes: &mut [R::Acc], weight: u64, 
                 above[j] = reducer.combine_counted(below[2 * j], weight, below[2 * j + 1], weight);
             }
         }
-        for i in whole * NODES..n / 2 {
-            let right = if 2 * i + 2 == n { last } else { weight };
-            nodes[i] = reducer.combine_counted(nodes[2 * i], weight, nodes[2 * i + 1], right);
-        }
-        if n % 2 == 1 {
-            nodes[n / 2] = nodes[n - 1];
-        } else {
-            last += weight;
-        }
+        last = join_pairs(reducer, &mut nodes[..n], whole * NODES, weight, last);
         n = n.div_ceil(2);
         weight *= 2;
     }
     combine_nodes(reducer, &mut nodes[..n], weight, last);
+}
+
+/// Joins the pairs of nodes from pair `from` on, of `weight` elements each, except for the last node, which has `last`.
+/// How many the last one has then.
+#[inline(always)]
+fn join_pairs<R: Reducer>(reducer: &R, nodes: &mut [R::Acc], from: usize, weight: u64, last: u64) -> u64 {
+    let n = nodes.len();
+    for i in from..n / 2 {
+        let right = if 2 * i + 2 == n { last } else { weight };
+        nodes[i] = reducer.combine_counted(nodes[2 * i], weight, nodes[2 * i + 1], right);
+    }
+    if n % 2 == 1 {
+        nodes[n / 2] = nodes[n - 1];
+        return last;
+    }
+    last + weight
 }
 
 /// The tree over nodes of `weight` elements each, except for the last, which has `last`. The root replaces the first
@@ -184,15 +192,7 @@ pub fn combine_many<R: Reducer>(reducer: &R, nodes: &mut [R::Acc], weight: u64, 
 pub fn combine_nodes<R: Reducer>(reducer: &R, nodes: &mut [R::Acc], weight: u64, last: u64) {
     let (mut n, mut weight, mut last) = (nodes.len(), weight, last);
     while n > 1 {
-        for i in 0..n / 2 {
-            let right = if 2 * i + 2 == n { last } else { weight };
-            nodes[i] = reducer.combine_counted(nodes[2 * i], weight, nodes[2 * i + 1], right);
-        }
-        if n % 2 == 1 {
-            nodes[n / 2] = nodes[n - 1];
-        } else {
-            last += weight;
-        }
+        last = join_pairs(reducer, &mut nodes[..n], 0, weight, last);
         n = n.div_ceil(2);
         weight *= 2;
     }

@@ -22,13 +22,16 @@ pub struct Fold {
     pub facts: Facts,
     /// Whether its results are as narrow as elements of 1 or 2 bytes, so that a lane writes several at once.
     pub narrow: bool,
+    /// The same of staged lines that have several outputs each.
+    pub lines: bool,
 }
 
 impl Fold {
     /// The fold of that name; none, if the table of kernels has no such fold.
     pub(super) fn of(name: String, result_is_input: bool) -> Option<Self> {
         let facts = facts(&name)?;
-        Some(Self { name, facts, narrow: facts.narrow && result_is_input })
+        let [narrow, lines] = [facts.narrow, facts.lines].map(|is| is && result_is_input);
+        Some(Self { name, facts, narrow, lines })
     }
 }
 
@@ -118,7 +121,7 @@ pub fn any(spec: &Spec) -> Option<Fold> {
         (Op::Any | Op::All | Op::CountNonzero, _) => of("count", element),
     };
     let facts = facts(&format!("any_{name}"))?;
-    Some(Fold { name, facts, narrow: false })
+    Some(Fold { name, facts, narrow: false, lines: false })
 }
 
 /// The fold that describes floats of the machine's own byte order.

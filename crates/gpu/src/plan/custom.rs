@@ -14,7 +14,8 @@ impl GpuPlan {
     /// Chooses kernels for a problem that has elements and outputs. If elements are in two arrays, the second of which
     /// lies where a mask would, `first` is how many words of each are in the first.
     pub fn custom<R: Exported>(reducer: R, first: Option<u32>, problem: &Problem, limits: &Limits) -> Self {
-        let fold = Fold { name: R::NAME.to_owned(), facts: const { custom::facts::<R>() }, narrow: false };
+        let fold =
+            Fold { name: R::NAME.to_owned(), facts: const { custom::facts::<R>() }, narrow: false, lines: false };
         let recipe = Recipe {
             count: problem.count as u64,
             ddof: 0.0,

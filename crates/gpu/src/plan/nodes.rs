@@ -105,7 +105,7 @@ pub(super) fn nodes(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Op
     let rows = vec![Dim { len: each, ..*run }];
     let own =
         Problem { kept: columns, reduced: rows, count: each, outputs: to as usize, out_offset: 0, ..problem.clone() };
-    let fold = Fold { narrow: false, ..asked.fold.clone() };
+    let fold = Fold { narrow: false, lines: false, ..asked.fold.clone() };
     let first = Asked { fold: &fold, nodes: Nodes::Left(node), ..*asked };
     let mut planner = first.planner(&own, &own, 0, limits);
     planner.aligned = limits.aligned;

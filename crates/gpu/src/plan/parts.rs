@@ -76,22 +76,42 @@ pub(super) fn joined(
 
 /// The axis between whose elements a stretch of a row has those of others, and what these are: the few columns beside
 /// it, kept or reduced, that no lane can read at once. None, if there are none, or lanes do read them well.
-fn between(fold: &Fold, problem: &Problem) -> Option<(Dim, Dim)> {
+fn between(fold: &Fold, problem: &Problem, aligned: bool) -> Option<(Dim, Dim)> {
     let Problem { kept, reduced, size, .. } = problem;
+    let few = problem.kept.last().is_some_and(|columns| idles(fold, *size, columns.len, aligned));
     let (run, columns) = match (&reduced[..], kept.last()) {
-        ([run], Some(columns)) if fold.facts.ordered => (run, columns),
+        ([run], Some(columns)) if fold.facts.ordered || few => (run, columns),
         ([columns, run], _) if fold.facts.ordered || fold.facts.places => (run, columns),
         _ => return None,
     };
     let row = columns.len * size;
     let is_dense = columns.x == *size as isize && run.x == row as isize;
-    let is_read = columns.out != 0 && is_read_at_once(fold, *size, *columns);
+    let is_read = columns.out != 0 && !few && is_read_at_once(fold, *size, *columns);
     // Staged logarithms of sums took as long: 297 us of f16 (44739225,3) on an H200, and 264 in columns; f32 has tiles
     // (178 us of (16,4194304) in Fortran order, 192 so). Where there are no tiles either, rows would be copied: argmax
     // f32 (9,7456540) in Fortran order took 283 us so, and 156 staged.
     let is_copied = columns.out == 0 && tiles(fold).is_none();
-    let is_slow = !is_copied && (*size > 2 || fold.name.starts_with("logsumexp"));
+    let is_slow = !is_copied && (*size > 2 || fold.name.starts_with("logsumexp")) && (columns.out == 0 || !few);
     (is_dense && !is_read && !is_slow && row <= widest(fold)).then_some((*run, *columns))
+}
+
+/// Whether columns would leave so many of their lanes idle that stretches take less, though an element is read by
+/// itself there. On an H200 (`few-columns.json`): logsumexp of bf16 with 3, 5 and 7 columns took 321, 363 and 260 us in
+/// columns and 202, 204 and 208 in stretches, but with 12 208 and 243; argmax of bf16 with 3 and 5 columns 300 and 199,
+/// and 179 and 178; the 2-norm of f32 with 5 142 and 110, but with 7 103 and 113. So do 2, 4 and 8 columns of
+/// logsumexp that are not `aligned`: bf16 with 2 took 424 us for 161.
+fn idles(fold: &Fold, size: usize, columns: usize, aligned: bool) -> bool {
+    let is = |name: &str| fold.name.starts_with(name);
+    if !aligned && size == 2 && is("logsumexp_") && [2, 4, 8].contains(&columns) {
+        return true;
+    }
+    let most = match size {
+        2 if is("logsumexp_") => 7,
+        2 if is("argmax_") => 5,
+        4.. if is("sum_") => 5,
+        _ => return false,
+    };
+    (3..=most).contains(&columns) && columns != 4
 }
 
 /// Whether lanes read so few outputs side by side at once, or teams of lanes do.
@@ -127,7 +147,7 @@ pub(super) fn stepped(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> 
     let inner = |run: &Dim| kept.last().is_none_or(|axis: &Dim| axis.x >= run.x);
     let way = match reduced[..] {
         [run] if is_stepped(run.x, *size) && inner(&run) => Some((run, None)),
-        _ => between(asked.fold, problem).map(|(run, columns)| (run, Some(columns))),
+        _ => between(asked.fold, problem, limits.aligned).map(|(run, columns)| (run, Some(columns))),
     };
     // Blocks that have a row each find places faster; so does what describes one.
     let placed = asked.fold.facts.places && (asked.described || *outputs >= limits.multiprocessors as usize);

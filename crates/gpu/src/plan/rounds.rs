@@ -3,7 +3,7 @@
 use warpfold_kernels::reduce::facts::Facts;
 use warpfold_kernels::reduce::shape::piece::{ALONE, PACKS};
 
-use super::policy::{STAGED_COSTS, TILE_ROUNDS};
+use super::policy::{DESCRIBED_COSTS, STAGED_COSTS, TILE_ROUNDS};
 
 /// How a lane takes outputs.
 pub(super) struct Sharing {
@@ -36,8 +36,11 @@ impl Shared {
     /// The cheapest way for outputs of `packs` packs each, or pairs of outputs, `width` of a unit, of tiles of `wanted`
     /// units or fewer, that `fit`; of at least as many as give each lane an output.
     pub(super) fn of(packs: usize, facts: &Facts, fit: usize, width: usize, wanted: usize) -> Self {
-        let [pack, exchange, output, tile] = STAGED_COSTS;
-        let [pack, exchange] = [pack, exchange].map(|cost| cost * facts.words);
+        let [mut pack, mut exchange, mut output, mut tile] = STAGED_COSTS;
+        [pack, exchange] = [pack, exchange].map(|cost| cost * facts.words);
+        if facts.describes() {
+            [pack, exchange, output, tile] = DESCRIBED_COSTS;
+        }
         let lanes = (1..=32).filter_map(|most| {
             // Stretches of several lanes are whole subtrees.
             let each = packs.div_ceil(most);

@@ -215,7 +215,7 @@ impl Planner<'_> {
         // Each tile has whole lines.
         let per_tile = shared.per_tile.min(along.len);
         let in_lines = is_whole(bytes, along.len) && is_whole(bytes, per_tile);
-        let whole = self.fold.narrow && few && units.turns.is_none() && beside && in_lines;
+        let whole = self.fold.lines && few && units.turns.is_none() && beside && in_lines;
         let (mut bytes, mut room) = (bytes, lines.unwrap_or(1));
         if let Some(turns) = units.turns.filter(|turns| !turns.nested) {
             bytes = if shared.per_tile == 1 { turns.alone } else { bytes };

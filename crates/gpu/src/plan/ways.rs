@@ -123,6 +123,25 @@ fn places_among_few_elements_of_each_row_are_staged_where_there_are_no_tiles() {
 }
 
 #[test]
+fn few_columns_that_would_leave_lanes_idle_are_staged_in_stretches() {
+    let of = |op, dtype, columns| ways(op, dtype, &[4_000_000, columns], &[0, 1], &[0]);
+    let staged = [(Op::LogSumExp, DType::BF16, 6), (Op::ArgMax, DType::F16, 5), (Op::Norm, DType::F32, 3)];
+    for (op, dtype, columns) in staged {
+        assert_eq!(of(op, dtype, columns), "staged rows", "{op} {dtype} {columns}");
+    }
+    // As many as lanes take, more, and what columns are as fast with.
+    assert_eq!(of(Op::LogSumExp, DType::BF16, 4), "narrow");
+    assert_eq!(of(Op::LogSumExp, DType::BF16, 12), "narrow");
+    assert_eq!(of(Op::ArgMax, DType::F16, 7), "columns");
+    assert_eq!(of(Op::Var, DType::F32, 5), "narrow");
+    // Lanes read none of these at once.
+    let spec = Spec::without_options(Op::LogSumExp, DType::BF16);
+    let own = problem(DType::BF16, &[4_000_000, 2], &[0, 1], &[0], 1);
+    let plan = GpuPlan::new(&spec, &own, &Limits { aligned: false, ..H200 });
+    assert_eq!(classes(&plan), "staged rows");
+}
+
+#[test]
 fn rows_of_odd_columns_of_small_elements_are_taken_several_at_once() {
     let of = |dtype, shape: &[usize]| ways(Op::Max, dtype, shape, &[0, 1, 2], &[1]);
     assert_eq!(of(DType::F16, &[4491, 360, 83]), "columns staged");

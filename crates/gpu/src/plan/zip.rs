@@ -109,7 +109,7 @@ impl Zipping {
             output: dtype,
             through: dtype,
         };
-        let mut planner = Planner::of(Fold { name, facts, narrow: false }, recipe, problem, limits);
+        let mut planner = Planner::of(Fold { name, facts, narrow: false, lines: false }, recipe, problem, limits);
         let launch = planner.long("zip", kept, *count as u64, Dense { end: planner.end() }, false)?;
         let bytes = (outputs * (2 * count + 1) * size) as u64;
         Some(GpuPlan { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes })

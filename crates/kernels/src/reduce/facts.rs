@@ -37,6 +37,8 @@ pub struct Facts {
     pub packed: bool,
     /// Whether a lane can write several results of 1 or 2 bytes at once, if results are as narrow as elements.
     pub narrow: bool,
+    /// Whether the same of staged lines that have several outputs each.
+    pub lines: bool,
     /// Most elements that a node has under it.
     pub most: u64,
     /// Whether there is a kernel for columns fewer than 32 lanes wide, if order matters; else `apart_` takes them.
@@ -70,6 +72,7 @@ impl Facts {
             teams: false,
             packed: false,
             narrow: false,
+            lines: false,
             most: u64::MAX,
             slim: true,
             segments: true,
@@ -94,6 +97,7 @@ impl Facts {
             teams: false,
             packed: false,
             narrow: false,
+            lines: false,
             most: u64::MAX,
             slim: false,
             segments: false,
@@ -105,8 +109,17 @@ impl Facts {
     pub(crate) const fn tree<F: Tree, const C: usize>() -> Self {
         let several = <panel::Ordered<F, true> as panel::Panel<C>>::SEVERAL;
         let narrow = several && F::NARROW && F::Bits::SIZE <= 2;
+        let lines = F::LINES && F::Bits::SIZE <= 2;
         let teams = <panel::Ordered<F, false> as panel::Panel<C>>::TEAMS;
-        Self { packed: several, narrow, teams, turns: F::TURNS, twins: F::TWINS, ..Self::in_order::<F>(C as u64) }
+        Self {
+            packed: several,
+            narrow,
+            lines,
+            teams,
+            turns: F::TURNS,
+            twins: F::TWINS,
+            ..Self::in_order::<F>(C as u64)
+        }
     }
 
     /// With the kernel for few outputs side by side.
@@ -124,6 +137,7 @@ impl Facts {
             segments: false,
             packed: false,
             narrow: false,
+            lines: false,
             turns: false,
             twins: false,
             most,
@@ -140,7 +154,7 @@ impl Facts {
     /// Of a fold that takes columns a word together, with all kernels.
     pub(crate) const fn packed<F: Packed, const C: usize>() -> Self {
         let several = <panel::Packed<F> as panel::Panel<C>>::SEVERAL;
-        Self { packed: several, narrow: F::NARROW, ..Self::any_order::<F>(C as u64) }
+        Self { packed: several, narrow: F::NARROW, lines: F::LINES, ..Self::any_order::<F>(C as u64) }
     }
 
     /// Without the kernel for columns of few rows.

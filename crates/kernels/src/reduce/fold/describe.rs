@@ -270,38 +270,35 @@ where
     }
 
     /// Takes extremes that were found as numbers, unless one is NaN. What is found beside a NaN is of no importance:
-    /// the NaN is an extreme itself, and taken later. `packs` have all that was looked at, in case that there are
-    /// zeros.
+    /// the NaN is an extreme itself, and taken later. In case that one is zero, `has` says whether there is an element
+    /// with a key, that of -0.0 or of +0.0.
     #[inline(always)]
-    pub fn take_ends<S: Simt, const N: usize>(
+    pub fn take_ends<S: Simt>(
         &self,
         s: &S,
         seen: Seen<X::Key, u32>,
         ends: Ends<X::Value>,
-        packs: [&[u32; 4]; N],
+        has: impl Fn(X::Key) -> bool,
     ) -> Seen<X::Key, u32> {
         let key = |number: X::Value| self.greatest.number(X::bits(s, number));
         let zero = X::Value::ZERO;
         let (mut least, mut greatest) = (key(ends.least), key(ends.greatest));
         if !X::TELLS_ZEROS && s.branch(ends.least == zero || ends.greatest == zero) {
-            let mut any = [false; 2];
-            let mut k = 0;
-            while k < N * X::Bits::PER as usize {
-                let key =
-                    self.greatest.number(X::Bits::nth(packs[k / X::Bits::PER as usize], k % X::Bits::PER as usize));
-                any = [any[0] || key == X::Key::cut(-1), any[1] || key == X::Key::cut(0)];
-                k += 1;
-            }
-            least = if ends.least == zero { X::Key::cut(-(any[0] as i64)) } else { least };
-            greatest = if ends.greatest == zero { X::Key::cut(any[1] as i64 - 1) } else { greatest };
+            let [low, high] = [has(X::Key::cut(-1)), has(X::Key::cut(0))];
+            least = if ends.least == zero { X::Key::cut(-(low as i64)) } else { least };
+            greatest = if ends.greatest == zero { X::Key::cut(high as i64 - 1) } else { greatest };
         }
-        let least = least.flipped(X::Key::cut(-1));
-        let better = least > seen.least.key || greatest > seen.greatest.key;
-        if s.branch(better && !X::is_nan(ends.least) && (X::TELLS_ZEROS || !X::is_nan(ends.greatest))) {
-            let (least, greatest) = (seen.least.take(least, ends.first), seen.greatest.take(greatest, ends.last));
-            return Seen { nans: seen.nans, least, greatest };
+        if X::is_nan(ends.least) || X::is_nan(ends.greatest) {
+            return seen;
         }
-        seen
+        let least = seen.least.take(least.flipped(X::Key::cut(-1)), ends.first);
+        Seen { nans: seen.nans, least, greatest: seen.greatest.take(greatest, ends.last) }
+    }
+
+    /// Whether an element has this key.
+    #[inline(always)]
+    pub fn is_key(&self, bits: X::Bits, key: X::Key) -> bool {
+        self.greatest.number(bits) == key
     }
 
     /// Takes `nans` NaNs, of which the first is at `place`.
@@ -348,6 +345,10 @@ where
     #[inline(always)]
     fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
         Description { total: self.totals.meet(left.total, right.total), seen: left.seen.meet(right.seen) }
+    }
+    #[inline(always)]
+    fn meet_near(&self, left: Self::Part, right: Self::Part) -> Self::Part {
+        Description { total: self.totals.meet_near(left.total, right.total), seen: left.seen.meet(right.seen) }
     }
     #[inline(always)]
     fn moved(&self, mut part: Self::Part, by: u64) -> Self::Part {

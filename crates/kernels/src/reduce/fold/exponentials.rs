@@ -4,7 +4,7 @@ use crate::node::Node;
 use crate::reduce::fold::{Parts, Tree, no_large, no_plain};
 use crate::reduce::out::{Out, half};
 use crate::reduce::recipe::{Recipe, code, flag};
-use crate::source::Source;
+use crate::source::{Bits, Source};
 use core::marker::PhantomData;
 use warpfold_core::ops::{BRIEF_LOG_ERROR, Exponential, LogSumExp, Powers, Precision, SumExp, brief_log};
 use warpfold_core::{Accumulate, Cast, DType, Element, Float, Reducer};
@@ -116,9 +116,35 @@ where
         X::value(s, bits).is_ordinary()
     }
     #[inline(always)]
+    fn are_ordinary<S: Simt, const N: usize>(&self, s: &S, packs: &[[u32; 4]; N]) -> bool {
+        let (mut all, mut high, mut k) = (true, 0, 0);
+        while k < N {
+            let mut i = 0;
+            while i < 4 {
+                high |= beyond(X::DTYPE, packs[k][i]);
+                i += 1;
+            }
+            let mut e = 0;
+            while size_of::<X::Bits>() != 2 && e < X::Bits::PER as usize {
+                all &= self.is_ordinary(s, X::Bits::nth(&packs[k], e));
+                e += 1;
+            }
+            k += 1;
+        }
+        if size_of::<X::Bits>() == 2 { high & 0x8000_8000 == 0 } else { all }
+    }
+    #[inline(always)]
     fn raise(&self, sum: P::Real) -> Self::Node {
         SumExp::<X::Value>::raise(sum)
     }
+}
+
+/// The highest bits of the halves of a word: whether elements of 16 bits there are not ordinary.
+#[inline(always)]
+fn beyond(dtype: DType, word: u32) -> u32 {
+    // The bits of 29, which is beyond what is ordinary.
+    let limit = if matches!(dtype, DType::BF16) { 0x41e8 } else { 0x4f40 };
+    (word & 0x7fff_7fff) + (0x8000 - limit) * 0x1_0001
 }
 
 /// `sum(exp(x))` of ordinary elements: inside [`LogSumExps`], never alone.
@@ -180,5 +206,21 @@ where
     #[inline(always)]
     fn part(&self, node: P::Real, _count: u32) -> P::Real {
         node
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_of_16_bits_are_ordinary_in_words_as_they_are_alone() {
+        for bits in 0..=u16::MAX {
+            let both = [half::bf16::from_bits(bits).to_f32(), half::f16::from_bits(bits).to_f32()];
+            for (dtype, x) in [DType::BF16, DType::F16].into_iter().zip(both) {
+                let [low, high] = [bits as u32, (bits as u32) << 16].map(|word| beyond(dtype, word) & 0x8000_8000);
+                assert_eq!([low == 0, high == 0], [x.is_ordinary(); 2], "{dtype:?} {x:e}");
+            }
+        }
     }
 }

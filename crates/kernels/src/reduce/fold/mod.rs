@@ -56,7 +56,7 @@ pub trait Parts: Copy {
     const PLACES: bool = false;
     /// Whether [`Parts::narrow`] makes results.
     const NARROW: bool = false;
-    /// Whether lines that have several outputs each are not staged, if results are narrow: finishing must be short.
+    /// Whether it makes those of staged lines that have several outputs each: finishing must be short.
     const LINES: bool = Self::NARROW;
     /// From what a kernel is told.
     fn new(recipe: &Recipe) -> Self;
@@ -172,6 +172,17 @@ pub trait Tree: Parts {
     #[inline(always)]
     fn is_ordinary<S: Simt>(&self, _s: &S, _bits: Self::Bits) -> bool {
         false
+    }
+    /// Whether all elements of packs are, which are not needed as numbers yet.
+    #[inline(always)]
+    fn are_ordinary<S: Simt, const N: usize>(&self, s: &S, packs: &[[u32; 4]; N]) -> bool {
+        let per = Self::Bits::PER as usize;
+        let (mut all, mut k) = (true, 0);
+        while k < N * per {
+            all &= self.is_ordinary(s, Self::Bits::nth(&packs[k / per], k % per));
+            k += 1;
+        }
+        all
     }
     /// A node of the cheaper tree as a node of this tree.
     fn raise(&self, node: <Self::Plain as Tree>::Node) -> Self::Node;

@@ -2,10 +2,10 @@
 
 use crate::node::{Counted, Node, select};
 use crate::reduce::fold::Share;
-use crate::reduce::out::Out;
+use crate::reduce::out::{Out, half};
 use crate::reduce::recipe::{Recipe, flag};
 use warpfold_core::ops::{Deviation, Moments};
-use warpfold_core::{Element, Float, Reducer};
+use warpfold_core::{Cast, Element, Float, Reducer};
 use warpfold_simt::Simt;
 
 /// The part of no elements.
@@ -46,16 +46,34 @@ where
     select(left.count == 0, right, select(right.count == 0, left, both))
 }
 
-/// Writes the variance of `count` elements, or the standard deviation. That of nothing is NaN, whatever the divisor.
+/// The variance of `count` elements, or the standard deviation, before it is rounded. That of nothing is NaN, whatever
+/// the divisor.
 #[inline(always)]
-pub fn finish<S: Simt, F>(s: &S, recipe: &Recipe, acc: Moments<F>, count: u64, out: Out)
+fn total<F>(recipe: &Recipe, acc: Moments<F>, count: u64) -> Cast
 where
     F: Element<Float = F, Mean = F> + Float + Node,
 {
     let Moments { mean, m2 } = acc;
     let acc = Moments { mean, m2: if count == 0 { F::ZERO.div(F::ZERO) } else { m2 } };
-    let result = Deviation::<F>::new(recipe.ddof, recipe.has(flag::ROOT)).finish(acc, count);
-    out.float::<S, F>(s, recipe.output, result.cast());
+    Deviation::<F>::new(recipe.ddof, recipe.has(flag::ROOT)).finish(acc, count).cast()
+}
+
+/// Writes it.
+#[inline(always)]
+pub fn finish<S: Simt, F>(s: &S, recipe: &Recipe, acc: Moments<F>, count: u64, out: Out)
+where
+    F: Element<Float = F, Mean = F> + Float + Node,
+{
+    out.float::<S, F>(s, recipe.output, total(recipe, acc, count));
+}
+
+/// The bits of a result of 16 bits.
+#[inline(always)]
+pub fn narrow<S: Simt, F>(s: &S, recipe: &Recipe, acc: Moments<F>, count: u64) -> u32
+where
+    F: Element<Float = F, Mean = F> + Float + Node,
+{
+    half(s, recipe.output, f32::from_cast(total(recipe, acc, count))) as u32
 }
 
 /// For [`Parts`](crate::reduce::fold::Parts) of a variance.
@@ -76,6 +94,10 @@ macro_rules! counted_moments {
     };
     (all) => {
         $crate::reduce::fold::moments::counted_moments!();
+        #[inline(always)]
+        fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part) -> u32 {
+            $crate::reduce::fold::moments::narrow(s, recipe, part.acc, recipe.count)
+        }
         #[inline(always)]
         fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
             // Of all elements, and so the same for all outputs.

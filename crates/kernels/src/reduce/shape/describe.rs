@@ -19,7 +19,7 @@ use crate::reduce::shape::stack::{Lanes, Own};
 use crate::reduce::shape::warp::{self, Combine, Join};
 use crate::source::{Bits, Source};
 use core::marker::PhantomData;
-use warpfold_core::Element;
+use warpfold_core::{Accumulate, Element};
 use warpfold_simt::{ALL, Simt};
 
 /// What lanes have seen meets.
@@ -238,8 +238,9 @@ where
     ) -> Description<X::Value, X::Key> {
         let (per, mut seen) = (X::Bits::PER, self.0.unseen());
         let valid = |k: u32| (stretch.count - k * per).min(per);
-        // Of several packs, extremes are looked for in the end. Two elements are looked at as quickly.
+        // Of several packs, extremes are numbers until the end. Two elements are looked at as quickly.
         let late = per > 2 && stretch.packs > 1;
+        let mut ends = Ends { least: X::Value::ZERO, first: 0, greatest: X::Value::ZERO, last: 0 };
         let total = walk_part(
             s,
             &self.0.totals,
@@ -248,19 +249,34 @@ where
             |k, whole| {
                 let w = read(k, whole);
                 let valid = if whole { per } else { valid(k) };
-                seen = if per > 2 && s.branch(late) {
+                if per > 2 && s.branch(late) {
                     let known = if whole { w } else { piece::repeated::<X::Bits>(s, &w, valid) };
-                    self.0.take_ends(s, seen, Ends::of::<S, X>(s, &known, k), [&known])
+                    let own = Ends::of::<S, X>(s, &known, k);
+                    ends = if k == 0 { own } else { ends.then::<S, X>(s, own) };
                 } else {
-                    self.look(s, seen, &w, valid, |e| stretch.first + k * per + e as u32)
-                };
+                    seen = self.look(s, seen, &w, valid, |e| stretch.first + k * per + e as u32);
+                }
                 w
             },
         );
         if per > 2 && s.branch(late && stretch.count > 0) {
+            seen = self.0.take_ends(s, seen, ends, |key| {
+                // Rarely needed, so it is kept short.
+                let (mut any, mut k) = (false, 0);
+                while s.again(k * per < stretch.count) {
+                    let (mut w, mut e) = (read(k, false), 0);
+                    while s.again(e < valid(k)) {
+                        any |= self.0.is_key(X::Bits::nth(&w, 0), key);
+                        w = piece::followed(w, X::Bits::ZERO);
+                        e += 1;
+                    }
+                    k += 1;
+                }
+                any
+            });
             seen = self.settled(s, seen, total.squares.is_nan(), stretch, read, valid);
         }
-        upwards(s, warp::Meet(&self.0), self.0.whole(total, seen), stretch.team)
+        upwards(s, warp::MeetNear(&self.0), self.0.whole(total, seen), stretch.team)
     }
 
     #[inline(always)]

@@ -7,7 +7,7 @@
 
 use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
-use crate::reduce::shape::piece::{last_elements, packs};
+use crate::reduce::shape::piece::{last_elements, packs, slow};
 use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::warp::{self, Join};
 use crate::source::Bits;
@@ -71,7 +71,8 @@ impl Hands {
         let (per, lane) = (F::Bits::PER, s.lane());
         let each = STEPS as u32 * per;
         let w = self.change(s, w);
-        let nodes = packs(s, f, &w);
+        // Of a tree that has a cheaper one, elements that are not ordinary.
+        let nodes = if F::HAS_PLAIN { slow(s, f, &w) } else { packs(s, f, &w) };
         // Lanes that have all elements, and what the next one has.
         let (whole, left) = (valid / each, valid % each);
         let mut part = f.nothing();
@@ -137,12 +138,13 @@ fn some<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS], nodes: &[F::Node;
     if s.branch(whole & 1 != 0) {
         part = f.meet_near(f.part(warp::pick(*nodes, whole - 1), per), part);
     }
-    let two = |k: usize| f.join(nodes[k], nodes[k + 1], per);
+    let [a, b, c, d, e, g, ..] = *nodes;
+    let low = f.join(a, b, per);
     if s.branch(whole & 2 != 0) {
-        part = f.meet_near(f.part(select(whole & 4 != 0, two(4), two(0)), 2 * per), part);
+        part = f.meet_near(f.part(select(whole & 4 != 0, f.join(e, g, per), low), 2 * per), part);
     }
     if s.branch(whole & 4 != 0) {
-        part = f.meet_near(f.part(f.join(two(0), two(2), 2 * per), 4 * per), part);
+        part = f.meet_near(f.part(f.join(low, f.join(c, d, per), 2 * per), 4 * per), part);
     }
     part
 }

@@ -58,6 +58,19 @@ impl<F: Parts> Combine for Meet<'_, F> {
     }
 }
 
+/// Parts of few elements meet.
+#[derive(Clone, Copy)]
+pub struct MeetNear<'a, F>(pub &'a F);
+
+impl<F: Parts> Combine for MeetNear<'_, F> {
+    type Node = F::Part;
+    const COMMUTES: bool = F::SWAPS;
+    #[inline(always)]
+    fn combine(self, left: F::Part, right: F::Part, _each: u32) -> F::Part {
+        self.0.meet_near(left, right)
+    }
+}
+
 /// Brief parts meet.
 #[derive(Clone, Copy)]
 pub struct MeetBrief<'a, F>(pub &'a F);

@@ -1,24 +1,27 @@
 //! How a warp gets the part of a stretch of one output's elements, when these lie side by side.
 
+mod counter;
 mod few;
 mod free;
 mod nodes;
 mod ordered;
 mod pieces;
 mod read;
+mod stretch;
 mod walk;
 
+pub(in crate::reduce::shape) use counter::part as walk_part;
 pub use few::FEW;
 pub use free::Free;
-pub(in crate::reduce::shape) use nodes::{all_ordinary, last_elements, packs};
+pub(in crate::reduce::shape) use nodes::{all_ordinary, last_elements, packs, slow};
 pub use ordered::Ordered;
 pub use pieces::Gather;
 pub(crate) use read::below;
 pub use read::{Tile, hold, hold_lines, joined, loose};
 pub(in crate::reduce::shape) use read::{followed, repeated};
-pub(in crate::reduce::shape) use walk::part as walk_part;
+pub use stretch::{ALONE, PACKS, Stretch, Team};
+pub use walk::Walk;
 pub(super) use walk::upwards;
-pub use walk::{ALONE, PACKS, Stretch, Team, Walk};
 
 use crate::params::{Plain, params};
 use crate::reduce::call::Call;

@@ -67,7 +67,7 @@ pub(in crate::reduce::shape) fn packs<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32;
 /// The same, rarely needed and so kept short: one copy, and the steps take turns. (A loop with a vote in it is not
 /// unrolled.)
 #[inline(always)]
-pub(super) fn slow<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEPS] {
+pub(in crate::reduce::shape) fn slow<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEPS] {
     let (mut nodes, mut w) = ([f.neutral(); STEPS], *w);
     let mut k = 0;
     while s.again(s.any(ALL, k < STEPS)) {

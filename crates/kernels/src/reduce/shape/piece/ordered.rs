@@ -62,6 +62,28 @@ fn filled<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS], hands: bool) ->
     joined(slow(s, f, w))
 }
 
+/// The node over the first `valid` elements of a tile, by the cheaper tree, which nothing more changes. None, if there
+/// is no such tree, or if not all elements are ordinary.
+#[inline(always)]
+fn plain_end<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS], valid: u32) -> Option<F::Node> {
+    if !F::HAS_PLAIN || !s.branch(s.all(ALL, all_ordinary(s, f, w))) {
+        return None;
+    }
+    let (plain, per) = (f.plain(), F::Bits::PER);
+    // Steps in which every lane has a whole pack, and what the lane has in the step that follows them.
+    let steps = valid / (32 * per);
+    let own = valid.saturating_sub((32 * steps + s.lane()) * per);
+    let last = padded(s, &plain, &warp::picked(*w, steps), per, own, 0);
+    let nodes = warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |k| {
+            let node = if s.branch((k as u32) < steps) { plain.pack(s, &w[k]) } else { plain.neutral() };
+            select(k as u32 == steps, last, node)
+        },
+    );
+    Some(f.raise(warp::tile(s, nodes, warp::Join(&plain), per)))
+}
+
 impl<F: Tree, Q> Ordered<F, Q> {
     /// A tile that the row ends in.
     #[inline(always)]
@@ -124,9 +146,12 @@ impl<F: Tree, Q: Gather> Piece for Ordered<F, Q> {
             if F::COUNTS && s.branch(here.valid < whole) {
                 w = filled_up(s, w, here.valid * F::Bits::SIZE);
             } else if s.branch(here.valid < whole) {
-                rest = match hands {
-                    Some(hands) => hands.end(s, &f, w, here.valid),
-                    None => Ordered::<F, Q>(f, PhantomData).end(s, &here, &w),
+                rest = if let Some(node) = plain_end(s, &f, &w, here.valid) {
+                    f.part(node, here.valid)
+                } else if let Some(hands) = hands {
+                    hands.end(s, &f, w, here.valid)
+                } else {
+                    Ordered::<F, Q>(f, PhantomData).end(s, &here, &w)
                 };
                 break;
             }

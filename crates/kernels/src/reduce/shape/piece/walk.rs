@@ -1,54 +1,21 @@
 //! How a lane walks along a stretch of a few packs of one output, which it gets one after the other.
 //!
-//! Idea: nodes of whole packs meet as a binary counter, which needs four nodes of registers; what is left at the end is
-//! a part. One copy of the code for a pack serves all of them.
+//! Idea: nodes of whole packs meet as a binary counter (`counter.rs`); what is left at the end is a part. One copy of
+//! the code for a pack serves all of them.
 
 use crate::node::{Node, select};
 use crate::reduce::fold::{Heap, Parts, Tree, Twins};
+use crate::reduce::shape::piece::counter::{evenly, node, part};
 use crate::reduce::shape::piece::few::{self, FEW};
 use crate::reduce::shape::piece::free::filled;
-use crate::reduce::shape::piece::nodes::{all_ordinary, padded, some};
 use crate::reduce::shape::piece::read::below;
+use crate::reduce::shape::piece::stretch::{Stretch, Team};
 use crate::reduce::shape::piece::{Free, Held, Ordered, Piece};
-use crate::reduce::shape::split::{STEPS, next};
-use crate::reduce::shape::warp::{Combine, Join, Meet, MeetBrief};
+use crate::reduce::shape::split::STEPS;
+use crate::reduce::shape::warp::{Combine, Join, MeetBrief, MeetNear};
 use crate::source::Bits;
 use core::marker::PhantomData;
 use warpfold_simt::{ALL, Simt};
-
-/// Packs of a stretch, at most: a power of two, unless it is a whole output.
-pub const PACKS: u32 = 8;
-/// Packs of a whole output, at most: what four nodes count.
-pub const ALONE: u32 = 15;
-
-/// The elements of one output that a lane has.
-#[derive(Clone, Copy)]
-pub struct Stretch {
-    /// The number of the first of them.
-    pub first: u32,
-    /// How many there are.
-    pub count: u32,
-    /// Packs that any lane of the warp has, at most [`ALONE`].
-    pub packs: u32,
-    /// The lanes that share the output.
-    pub team: Team,
-}
-
-/// Lanes that share an output, any number of them at equal distances.
-#[derive(Clone, Copy)]
-pub struct Team {
-    /// The lane's number among them. Lanes that are left over have numbers beyond the last.
-    pub own: u32,
-    /// How many there are.
-    pub lanes: u32,
-    /// Lanes from one to the next.
-    pub apart: u32,
-}
-
-impl Team {
-    /// A lane that has an output to itself.
-    pub const ALONE: Self = Self { own: 0, lanes: 1, apart: 32 };
-}
 
 /// The part of a stretch.
 pub trait Walk: Piece {
@@ -113,122 +80,6 @@ pub trait Walk: Piece {
     fn alone<S: Simt>(&self, s: &S, bits: Self::Bits) -> <Self::Fold as Parts>::Part;
 }
 
-/// The nodes of whole packs, and what is made of them: a binary counter. (Of fields: an array would get an index.)
-#[derive(Clone, Copy)]
-struct Counter<N> {
-    one: N,
-    two: N,
-    four: N,
-    eight: N,
-}
-
-impl<N: Node> Counter<N> {
-    /// The nodes of the first `whole` packs of a stretch of `packs`.
-    #[inline(always)]
-    fn of<S: Simt, F: Tree<Node = N>>(
-        s: &S,
-        f: &F,
-        whole: u32,
-        packs: u32,
-        read: &mut impl FnMut(u32, bool) -> [u32; 4],
-    ) -> Self {
-        let mut counter = Self { one: f.neutral(), two: f.neutral(), four: f.neutral(), eight: f.neutral() };
-        let mut k = 0;
-        // Two at a time, so that the second is read while the first goes up the tree.
-        while s.again(k + 2 <= packs) {
-            if s.branch(k + 2 <= whole) {
-                let w = [read(k, true), read(k + 1, true)];
-                counter.push(s, f, k, f.join(f.pack(s, &w[0]), f.pack(s, &w[1]), F::Bits::PER));
-            }
-            k += 2;
-        }
-        if s.branch(whole & 1 == 1) {
-            counter.one = f.pack(s, &read(whole - 1, true));
-        }
-        counter
-    }
-
-    /// Takes the node of the packs `k` and `k + 1`.
-    #[inline(always)]
-    fn push<S: Simt, F: Tree<Node = N>>(&mut self, s: &S, f: &F, k: u32, node: N) {
-        let per = F::Bits::PER;
-        if s.branch(k & 2 == 0) {
-            self.two = node;
-            return;
-        }
-        let node = f.join(self.two, node, 2 * per);
-        if s.branch(k & 4 == 0) {
-            self.four = node;
-            return;
-        }
-        self.eight = f.join(self.four, node, 4 * per);
-    }
-
-    /// The nodes, the smallest first.
-    #[inline(always)]
-    fn nodes(self) -> [N; 4] {
-        [self.one, self.two, self.four, self.eight]
-    }
-}
-
-/// The node over a stretch, of a tree with a neutral node.
-#[inline(always)]
-fn node<S: Simt, F: Tree>(s: &S, f: &F, stretch: Stretch, mut read: impl FnMut(u32, bool) -> [u32; 4]) -> F::Node {
-    let (whole, left) = (stretch.count / F::Bits::PER, stretch.count % F::Bits::PER);
-    let nodes = Counter::of(s, f, whole, stretch.packs, &mut read).nodes();
-    let mut node = f.neutral();
-    if s.branch(left > 0) {
-        node = last(s, f, &read(whole, false), left);
-    }
-    // Outputs of less than a pack have none of these.
-    if s.branch(whole > 0) {
-        let mut d = 0;
-        while d < 4 {
-            node = select(whole >> d & 1 == 1, f.join(nodes[d], node, F::Bits::PER << d), node);
-            d += 1;
-        }
-    }
-    node
-}
-
-/// The node over the first `left` elements of 16 bytes, at least one, of a tree with a neutral node.
-#[inline(always)]
-fn last<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], left: u32) -> F::Node {
-    // Outputs are often no longer than this, and few elements need few nodes.
-    if F::Bits::PER > 4 && s.branch(left <= 2) {
-        padded(s, f, w, 2, left, 1)
-    } else if F::Bits::PER > 4 && s.branch(left <= 4) {
-        padded(s, f, w, 4, left, 1)
-    } else {
-        padded(s, f, w, F::Bits::PER, left, 1)
-    }
-}
-
-/// The part of a stretch, of a tree without a neutral node.
-#[inline(always)]
-pub(in crate::reduce::shape) fn part<S: Simt, F: Tree>(
-    s: &S,
-    f: &F,
-    stretch: Stretch,
-    mut read: impl FnMut(u32, bool) -> [u32; 4],
-) -> F::Part {
-    let (whole, left) = (stretch.count / F::Bits::PER, stretch.count % F::Bits::PER);
-    let mut nodes = Counter::of(s, f, whole, stretch.packs, &mut read).nodes();
-    let mut part = f.nothing();
-    if s.branch(left > 0) {
-        part = some(s, f, &read(whole, false), left);
-    }
-    let (mut d, all) = (0, s.opaque(4));
-    while s.again(d < all) {
-        if s.branch(whole >> d & 1 == 1) {
-            part = f.meet(f.part(nodes[0], F::Bits::PER << d), part);
-        }
-        nodes = next(nodes, nodes[0]);
-        d += 1;
-    }
-    part
-}
-
 /// What the lanes of a team have meets; the first gets it. Where a lane has no neighbour, what it has is the whole.
 #[inline(always)]
 pub(in crate::reduce::shape) fn upwards<S: Simt, C: Combine>(s: &S, c: C, mut node: C::Node, team: Team) -> C::Node {
@@ -260,19 +111,19 @@ impl<F: Tree> Walk for Ordered<F> {
     #[inline(always)]
     fn ready<S: Simt>(&self, s: &S, packs: [[u32; 4]; STEPS]) -> (Self, [[u32; 4]; STEPS], bool) {
         let (f, packs) = self.0.whole(s, packs);
-        (Self(f, self.1), packs, !F::HAS_PLAIN || all_ordinary(s, &self.0, &packs))
+        (Self(f, self.1), packs, !F::HAS_PLAIN || self.0.are_ordinary(s, &packs))
     }
 
     #[inline(always)]
     fn walk<S: Simt>(&self, s: &S, stretch: Stretch, ordinary: bool, read: impl Fn(u32, bool) -> [u32; 4]) -> F::Part {
         let (f, team) = (&self.0, stretch.team);
         if !F::NEUTRAL {
-            return upwards(s, Meet(f), part(s, f, stretch, read), team);
+            return upwards(s, MeetNear(f), part(s, f, stretch, read), team);
         }
         // Filled up, stretches are whole subtrees.
         if F::HAS_PLAIN && s.branch(ordinary) {
             let plain = f.plain();
-            let found = f.raise(upwards(s, Join(&plain), node(s, &plain, stretch, &read), team));
+            let found = f.raise(upwards(s, Join(&plain), evenly(s, &plain, stretch, &read), team));
             // Nothing has no scale, and the plain tree's node has one.
             return select(stretch.count > 0, f.part(found, stretch.count), f.nothing());
         }
