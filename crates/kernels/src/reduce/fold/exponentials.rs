@@ -212,11 +212,12 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use warpfold_core::{bf16, f16};
 
     #[test]
     fn elements_of_16_bits_are_ordinary_in_words_as_they_are_alone() {
         for bits in 0..=u16::MAX {
-            let both = [half::bf16::from_bits(bits).to_f32(), half::f16::from_bits(bits).to_f32()];
+            let both = [bf16::from_bits(bits).to_f32(), f16::from_bits(bits).to_f32()];
             for (dtype, x) in [DType::BF16, DType::F16].into_iter().zip(both) {
                 let [low, high] = [bits as u32, (bits as u32) << 16].map(|word| beyond(dtype, word) & 0x8000_8000);
                 assert_eq!([low == 0, high == 0], [x.is_ordinary(); 2], "{dtype:?} {x:e}");
