@@ -51,33 +51,25 @@ pub fn sums<T: Described>(rows: &[Row<T>], to: &mut [MaybeUninit<T::Sum>]) {
     );
 }
 
-pub fn means<T: Described>(rows: &[Row<T>], to: &mut [MaybeUninit<T::Mean>]) {
-    let count = count_of(rows);
-    rounded(
-        rows,
-        to,
-        #[inline(always)]
-        |row| T::mean(row.node.sums.total, count),
-    );
+/// Functions of rows, and of the elements of each slice, whose results are rounded to the dtype of means.
+macro_rules! rounded {
+    ($($name:ident: |$row:ident, $count:ident| $value:expr;)*) => {$(
+        pub fn $name<T: Described>(rows: &[Row<T>], to: &mut [MaybeUninit<T::Mean>]) {
+            let $count = count_of(rows);
+            rounded(
+                rows,
+                to,
+                #[inline(always)]
+                |$row| $value,
+            );
+        }
+    )*};
 }
 
-pub fn stds<T: Described>(rows: &[Row<T>], to: &mut [MaybeUninit<T::Mean>]) {
-    let count = count_of(rows);
-    rounded(
-        rows,
-        to,
-        #[inline(always)]
-        |row| T::std(row.node.sums.moments, count),
-    );
-}
-
-pub fn norms<T: Described>(rows: &[Row<T>], to: &mut [MaybeUninit<T::Mean>]) {
-    rounded(
-        rows,
-        to,
-        #[inline(always)]
-        |row| T::norm(row.node.sums.norm),
-    );
+rounded! {
+    means: |row, count| T::mean(row.node.sums.total, count);
+    stds: |row, count| T::std(row.node.sums.moments, count);
+    norms: |row, _count| T::norm(row.node.sums.norm);
 }
 
 /// The elements of each slice.
