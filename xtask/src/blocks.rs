@@ -4,8 +4,8 @@
 //! finds; of those marked `measured`, what a GPU was fastest with, even if it then needs some (bench/tune). Of
 //! these, `staged_sum_f32` was not timed: it keeps the three that it had before it came to need 8 bytes of stack; so do
 //! `runs_describe_bf16`, `staged_` of `count_b1`, `max_b1`, `minmax_b2`, `minmax_b4`, `var_b1` and `var_b8`, and, with
-//! up to 92 bytes where segments end, `stretches_` of `logsumexp_f64`, `sum2_f16`, `sum2_bf16`, `var_f32`, `var_f16` and
-//! `var_bf16`; and
+//! up to 92 bytes where segments end, `stretches_` of `logsumexp_f64`, `sum2_f16`, `sum2_bf16`, `var_f32`, `var_f16`
+//! and `var_bf16`; and
 //! `rowlonger_cross_entropy_bf16`, with 24 bytes where rows end, was timed with its two blocks alone; and so, with up
 //! to 32 bytes, were `rowwise_log_softmax_`, its gradients and `rowshort_softmax_` of 16 bits,
 //! `rowwise_cross_entropy_f16`, and `rowlonger_` gradients of layer norm of 16 bits with what they had before;
