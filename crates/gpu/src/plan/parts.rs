@@ -78,28 +78,30 @@ pub(super) fn joined(
 /// it, kept or reduced, that no lane can read at once. None, if there are none, or lanes do read them well.
 fn between(fold: &Fold, problem: &Problem, aligned: bool) -> Option<(Dim, Dim)> {
     let Problem { kept, reduced, size, .. } = problem;
-    let few = problem.kept.last().is_some_and(|columns| idles(fold, *size, columns.len, aligned));
+    let idles = |columns: &Dim| columns.out != 0 && idles(fold, *size, columns.len, aligned);
     let (run, columns) = match (&reduced[..], kept.last()) {
-        ([run], Some(columns)) if fold.facts.ordered || few => (run, columns),
+        ([run], Some(columns)) if fold.facts.ordered || idles(columns) => (run, columns),
         ([columns, run], _) if fold.facts.ordered || fold.facts.places => (run, columns),
         _ => return None,
     };
     let row = columns.len * size;
     let is_dense = columns.x == *size as isize && run.x == row as isize;
-    let is_read = columns.out != 0 && !few && is_read_at_once(fold, *size, *columns);
+    let is_read = columns.out != 0 && is_read_at_once(fold, *size, *columns);
     // Staged logarithms of sums took as long: 297 us of f16 (44739225,3) on an H200, and 264 in columns; f32 has tiles
     // (178 us of (16,4194304) in Fortran order, 192 so). Where there are no tiles either, rows would be copied: argmax
     // f32 (9,7456540) in Fortran order took 283 us so, and 156 staged.
     let is_copied = columns.out == 0 && tiles(fold).is_none();
-    let is_slow = !is_copied && (*size > 2 || fold.name.starts_with("logsumexp")) && (columns.out == 0 || !few);
-    (is_dense && !is_read && !is_slow && row <= widest(fold)).then_some((*run, *columns))
+    let is_slow = !is_copied && (*size > 2 || fold.name.starts_with("logsumexp"));
+    let is_worth = idles(columns) || !is_read && !is_slow;
+    (is_dense && is_worth && row <= widest(fold)).then_some((*run, *columns))
 }
 
 /// Whether columns would leave so many of their lanes idle that stretches take less, though an element is read by
 /// itself there. On an H200 (`few-columns.json`): logsumexp of bf16 with 3, 5 and 7 columns took 321, 363 and 260 us in
 /// columns and 202, 204 and 208 in stretches, but with 12 208 and 243; argmax of bf16 with 3 and 5 columns 300 and 199,
-/// and 179 and 178; the 2-norm of f32 with 5 142 and 110, but with 7 103 and 113. So do 2, 4 and 8 columns of
-/// logsumexp that are not `aligned`: bf16 with 2 took 424 us for 161.
+/// and 179 and 178; the 2-norm of f32 with 5 142 and 110, but with 7 103 and 113. If the array is not `aligned`, no
+/// lane reads 2, 4 or 8 columns of 16 bits at once: logsumexp of bf16 with 2 then took 424 us in columns (161 if
+/// aligned), and 207 in stretches (`ends-before.json`, `ends.json`).
 fn idles(fold: &Fold, size: usize, columns: usize, aligned: bool) -> bool {
     let is = |name: &str| fold.name.starts_with(name);
     if !aligned && size == 2 && is("logsumexp_") && [2, 4, 8].contains(&columns) {

@@ -92,8 +92,8 @@ pub const UNIT_BYTES: u64 = 16 << 10;
 /// and to find and copy a tile: instructions, of the order that a profiler counts (mean f16 (14913080,9) along axis 0
 /// on an H100: 60 to 75 for a pack, 700 for a tile; variances have 180 for a pack, and three words).
 pub const STAGED_COSTS: [usize; 4] = [60, 20, 90, 600];
-/// The same of all that `describe` says: by the profiler, on an H200, bf16 rows of 156. Most is what an output costs:
-/// where its extremes are, parts of what is no whole pack, and nine results.
+/// The same of all that `describe` says, whatever the words of its parts: by the profiler, on an H200, bf16 rows of
+/// 156. Most is what an output costs: where its extremes are, parts of what is no whole pack, and nine results.
 pub const DESCRIBED_COSTS: [usize; 4] = [170, 100, 1250, 300];
 /// What a word of a part costs that another launch reads again, in the same unit: by a profiler, 24 to 70 instructions
 /// of one lane, and that launch waits for memory, too.

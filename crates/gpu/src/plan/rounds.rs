@@ -36,11 +36,12 @@ impl Shared {
     /// The cheapest way for outputs of `packs` packs each, or pairs of outputs, `width` of a unit, of tiles of `wanted`
     /// units or fewer, that `fit`; of at least as many as give each lane an output.
     pub(super) fn of(packs: usize, facts: &Facts, fit: usize, width: usize, wanted: usize) -> Self {
-        let [mut pack, mut exchange, mut output, mut tile] = STAGED_COSTS;
-        [pack, exchange] = [pack, exchange].map(|cost| cost * facts.words);
-        if facts.describes() {
-            [pack, exchange, output, tile] = DESCRIBED_COSTS;
-        }
+        let [pack, exchange, output, tile] = if facts.describes() {
+            DESCRIBED_COSTS
+        } else {
+            let [pack, exchange, output, tile] = STAGED_COSTS;
+            [pack * facts.words, exchange * facts.words, output, tile]
+        };
         let lanes = (1..=32).filter_map(|most| {
             // Stretches of several lanes are whole subtrees.
             let each = packs.div_ceil(most);
