@@ -9,7 +9,7 @@ use warpfold_kernels::reduce::workspace::COUNTERS;
 
 use super::launch::Launch;
 use super::planner::Planner;
-use super::policy::{ROW_TILES, WARPS};
+use super::policy::{CHUNK_TILES, WARPS};
 
 /// A piece of an input that comes in pieces, and what to launch for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Chunk {
 
 /// One row in chunks of at most `bytes` bytes; none, if that is too few.
 pub(super) fn chunks(planner: &Planner<'_>, bytes: usize) -> Vec<Chunk> {
-    let block = WARPS * ROW_TILES * planner.tile();
+    let block = WARPS * CHUNK_TILES * planner.tile();
     let size = planner.problem.size;
     let chunk = (bytes / size) as u64 / block * block;
     if chunk == 0 {
@@ -41,7 +41,7 @@ pub(super) fn chunks(planner: &Planner<'_>, bytes: usize) -> Vec<Chunk> {
         let shape = Rows {
             outputs: planner.outputs::<KEPT>(&[]),
             len,
-            tiles: ROW_TILES as u32,
+            tiles: CHUNK_TILES as u32,
             warps: WARPS as u32,
             blocks: len.div_ceil(block) as u32,
             first: (start / block) as u32,

@@ -4,6 +4,7 @@ use warpfold_array::problem::{Dim, Problem};
 
 use super::choose::Fold;
 use super::policy::{BESIDE_BYTES, NESTED_BYTES, RUN_BYTES};
+use super::units::SUBTREES;
 
 /// Elements from one to the next, up to which they are read where they lie. Not measured.
 const STEPS: usize = 4;
@@ -20,11 +21,23 @@ pub(super) fn is_stepped(step: isize, size: usize) -> bool {
 
 /// Whether elements of 4 bytes and more that follow one another have those of other reduced axes between them. On an
 /// H200, sum f32 (3,22369621) in Fortran order took 217 us by tiles, and 389 by stretches; but bf16 (4,33554432) 217
-/// and 119. Logarithms of sums of 2 bytes have no stretches: bf16 (2,67108864) took an H100 1076 us where elements lie.
+/// and 119. So do logarithms of sums of 2 bytes, if stretches are not whole subtrees: with those, bf16 (4,33554432) took
+/// 217 us, and 396 by tiles (`plans.txt`).
 pub(super) fn is_between(fold: &Fold, Problem { kept, reduced, size, .. }: &Problem) -> bool {
     let is_read = kept.iter().chain(reduced).all(|axis| axis.x != 0);
-    let is_tiled = *size >= 4 || fold.name.starts_with("logsumexp");
+    let in_stretches = matches!(reduced[..], [columns, run] if columns.x == *size as isize
+        && run.x == columns.x * columns.len as isize
+        && run.len.is_multiple_of(1 << SUBTREES.start));
+    let is_tiled = *size >= 4 || fold.name.starts_with("logsumexp") && !in_stretches;
     is_read && reduced.len() > 1 && is_tiled && reduced.last().is_some_and(|run| is_stepped(run.x, *size))
+}
+
+/// Whether columns as wide as a warp's lanes read at once have rows in several runs, and order matters: the kernel for
+/// such rows takes half as many lanes. On an H200 (`plans.txt`), norm bf16 (256,64,8192) of axes 1 and 2 in Fortran
+/// order took 220 us so, and 88 by subtrees; var f32 (256,64,4,1024) of axes 0 and 3 in order 3,0,1,2 121 and 88.
+pub(super) fn is_broad(fold: &Fold, Problem { kept, reduced, size, .. }: &Problem) -> bool {
+    let is_wide = |columns: &Dim| columns.x == *size as isize && columns.len as u64 >= 32 * fold.facts.wide;
+    fold.facts.ordered && reduced.len() > 1 && kept.last().is_some_and(is_wide)
 }
 
 /// Whether outputs have short runs of their few elements in turn, so that none has a sector to itself.

@@ -17,7 +17,7 @@ use super::Launch;
 use super::near::is_stepped;
 use super::planner::{Planner, map};
 use super::policy::{COLUMN_COSTS, COLUMN_TILES, DEALT_ROWS, EXACT_COSTS, SHALLOW, UNIT_BYTES, UNIT_ROWS, WARPS};
-use super::share::{Lanes, Share, has_teams, team, teams};
+use super::share::{Blocks, Lanes, Share, has_teams, team, teams};
 
 impl Planner<'_> {
     /// Outputs side by side.
@@ -42,7 +42,7 @@ impl Planner<'_> {
             return Some(self.launch(format!("shallow_{}", self.fold.name), grid, warps, shape));
         }
         let all = width.div_ceil(wide);
-        if has_teams(&self.fold.facts, self.problem.size, all) {
+        if has_teams(&self.fold.facts, self.problem.size, width) {
             let pitch = self.pitch(outer, width, rows);
             let lanes = Lanes::Team(team(all.div_ceil(all.div_ceil(32))));
             let launch = self.panels("columns", outer, columns, lanes, rows.len as u64, pitch);
@@ -54,6 +54,12 @@ impl Planner<'_> {
             return self.apart(outer, columns, &[rows]);
         }
         let reduced = self.pitch(outer, width, rows);
+        // Where columns begin anywhere, places are found by lanes that read an element at a time: on an H200
+        // (`plans.txt`), argmax bf16 (520,18,14339) along axis 1 took 215 us in `columns_` and 160 so.
+        let is_apart = self.fold.facts.places && self.fold.facts.packed && self.problem.size == 2;
+        if is_apart && self.skip == 0 && reduced.each == 1 && (reduced.aligned == 0 || !self.aligned) {
+            return self.apart(outer, columns, &[rows]);
+        }
         let class = if lanes < 32 && self.fold.facts.ordered { "narrow" } else { "columns" };
         self.panels(class, outer, columns, Lanes::Abreast(lanes), (rows.len as u64).div_ceil(reduced.each), reduced)
     }
@@ -139,12 +145,16 @@ impl Planner<'_> {
             Lanes::Team(lanes) => (8, teams(lanes)),
             _ => (8 * (32 / beside), WARPS),
         };
-        let most = COLUMN_TILES.min(self.fold.facts.most / tile);
+        // What describes columns apart has little of each: of 16 tiles, describe f32 (10922,16,128) in steps of three
+        // took an H200 211 us, of four 137.
+        let tiles = if class == "apart" && self.fold.facts.describes() { COLUMN_TILES / 4 } else { COLUMN_TILES };
+        let most = tiles.min(self.fold.facts.most / tile);
         let entry = format!("{class}_{}", self.fold.name);
-        let resident = blocks(&entry).map(|blocks| self.processors * lanes.blocks(blocks) * warps);
         let costs = if self.fold.facts.most <= EXACT { EXACT_COSTS } else { COLUMN_COSTS };
-        let share = Share::of(sets, rows.div_ceil(tile), self.processors, [most; 2], costs, warps, resident);
         let is_team = matches!(lanes, Lanes::Team(_));
+        let resident = blocks(&entry).map(|blocks| lanes.blocks(blocks));
+        let blocks = Blocks { warps, resident, shrinks: !is_team };
+        let share = Share::of(sets, rows.div_ceil(tile), self.processors, [most; 2], costs, blocks);
         if !share.counts(sets, PANEL_GROUP) || (is_team && share.block < warps) {
             return None;
         }

@@ -91,36 +91,56 @@ fn between(fold: &Fold, problem: &Problem, aligned: bool) -> Option<(Dim, Dim)> 
     // (178 us of (16,4194304) in Fortran order, 192 so). Where there are no tiles either, rows would be copied: argmax
     // f32 (9,7456540) in Fortran order took 283 us so, and 156 staged.
     let is_copied = columns.out == 0 && tiles(fold).is_none();
-    let is_slow = !is_copied && (*size > 2 || fold.name.starts_with("logsumexp"));
-    let is_worth = idles(columns) || !is_read && !is_slow;
+    let is_slow = !is_copied && (*size > 2 || fold.name.starts_with("logsumexp") && columns.out != 0);
+    let is_worth = idles(columns) || !is_read && !is_slow && !is_beside(fold, columns);
     (is_dense && is_worth && row <= widest(fold)).then_some((*run, *columns))
 }
 
+/// Whether there is a kernel for so few outputs side by side: std of f16 (33554432,4) along axis 0 took an H200 159 us
+/// in stretches, and 93 so (`plans.txt`).
+fn is_beside(fold: &Fold, columns: &Dim) -> bool {
+    columns.out != 0 && columns.len.is_power_of_two() && (2..=fold.facts.beside).contains(&(columns.len as u64))
+}
+
+/// Whether elements some steps apart are read where they lie: of 8 bytes, or sums of 4, or any of at least 4 where a lane
+/// has rows side by side. On an H200 (`plans.txt`), three steps apart, var f32 (28,798915) along axis 1 took 136 us in
+/// stretches and 86 so, but one such row 127 and 176; min f64 (3,3728270) 83 and 73, sum i32 (22369621) 92 and 79, sum
+/// f32 86 and 124; two steps apart, var f64 (16777216) 110 and 147.
+fn is_read_apart(fold: &Fold, problem: &Problem) -> bool {
+    let facts = &fold.facts;
+    let has_rows = !facts.places && problem.kept.last().is_some_and(|rows| rows.len as u64 >= facts.wide);
+    let is_light = problem.size == 8 && !fold.name.starts_with("var_") && !facts.describes();
+    facts.apart && problem.size >= 4 && (has_rows || is_light || fold.name == "sum_b4")
+}
+
 /// Whether columns would leave so many of their lanes idle that stretches take less, though an element is read by
-/// itself there. On an H200 (`few-columns.json`): logsumexp of bf16 with 3, 5 and 7 columns took 321, 363 and 260 us in
-/// columns and 202, 204 and 208 in stretches, but with 12 208 and 243; argmax of bf16 with 3 and 5 columns 300 and 199,
-/// and 179 and 178; the 2-norm of f32 with 5 142 and 110, but with 7 103 and 113. If the array is not `aligned`, no
-/// lane reads 2, 4 or 8 columns of 16 bits at once: logsumexp of bf16 with 2 then took 424 us in columns (161 if
-/// aligned), and 207 in stretches (`ends-before.json`, `ends.json`).
+/// itself there. On an H200 (`few-columns.json`, `plans.txt`): logsumexp of bf16 with 3, 5 and 7 columns took 321, 363
+/// and 260 us in columns and 202, 204 and 208 in stretches, with 14 250 and 206, with 26 265 and 244, but with 12 208
+/// and 243; of f32 with 2 220 and 153, with 5 195 and 163, but with 6 and 7 166 and 179, 138 and 167; argmax of bf16
+/// with 3 and 5 columns 300 and 199, and 179 and 178, of f32 with 2 164 and 120; the 2-norm of f32 with 5 142 and 110,
+/// but with 7 103 and 113; var i32 with 3 212 and 150; means of f32 that skip NaN with 7 127 and 104. If the array is not
+/// `aligned`, no lane reads 2, 4 or 8 columns of 16 bits at once: logsumexp of bf16 with 2 then took 424 us in columns
+/// (161 if aligned), and 207 in stretches (`ends-before.json`, `ends.json`).
 fn idles(fold: &Fold, size: usize, columns: usize, aligned: bool) -> bool {
     let is = |name: &str| fold.name.starts_with(name);
-    if !aligned && size == 2 && is("logsumexp_") && [2, 4, 8].contains(&columns) {
-        return true;
+    let is_torn = !columns.is_multiple_of(4);
+    match size {
+        2 if is("logsumexp_") => !aligned && [2, 4, 8].contains(&columns) || is_torn && (3..=31).contains(&columns),
+        2 if is("argmax_") => [3, 5].contains(&columns),
+        4.. if is("sum_") => [3, 5].contains(&columns),
+        4 if is("logsumexp_") => [2, 5].contains(&columns),
+        4 if is("argmax_") => columns == 2,
+        4 if is("var_b4") => columns == 3,
+        4 if is("livemean_") => is_torn && (3..=7).contains(&columns),
+        _ => false,
     }
-    let most = match size {
-        2 if is("logsumexp_") => 7,
-        2 if is("argmax_") => 5,
-        4.. if is("sum_") => 5,
-        _ => return false,
-    };
-    (3..=most).contains(&columns) && columns != 4
 }
 
 /// Whether lanes read so few outputs side by side at once, or teams of lanes do.
 pub(super) fn is_read_at_once(fold: &Fold, size: usize, columns: Dim) -> bool {
     let row = columns.len * size;
     let by_lanes = (row.is_multiple_of(16) || (fold.facts.packed && columns.len.is_power_of_two())) && fold.facts.slim;
-    by_lanes || has_teams(&fold.facts, size, columns.len.div_ceil(fold.facts.wide as usize) as u64)
+    by_lanes || has_teams(&fold.facts, size, columns.len as u64)
 }
 
 /// Bytes that the elements of a stretch may have from one to the next.
@@ -142,15 +162,30 @@ fn is_torn(fold: &Fold, problem: &Problem) -> bool {
     size <= 2 && !is_run && !at_once && !fold.name.starts_with("logsumexp")
 }
 
+/// The axis along which stretches of one row lie, and what has columns between its elements.
+fn way(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<(Dim, Option<Dim>)> {
+    let inner = |run: &Dim| problem.kept.last().is_none_or(|axis: &Dim| axis.x >= run.x);
+    match problem.reduced[..] {
+        [run] if is_stepped(run.x, problem.size) && inner(&run) => {
+            (!is_read_apart(asked.fold, problem)).then_some((run, None))
+        }
+        _ => between(asked.fold, problem, limits.aligned).map(|(run, columns)| (run, Some(columns))),
+    }
+}
+
+/// Whether tiles take sums of two reduced axes faster than stretches do ([`is_torn`]). On an H200 (`plans.txt`), norm
+/// bf16 (131072,512,2) of axes 0 and 2 took 322 us in stretches and 148 in tiles, but var bf16 (128,128,2048,4) of axes
+/// 0 and 2 224 and 236.
+pub(super) fn is_torn_sum(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> bool {
+    let is_torn = asked.fold.name.starts_with("sum_") && is_torn(asked.fold, problem);
+    is_torn && way(asked, problem, limits).is_none() && asked.planner(problem, problem, 0, limits).turned().is_none()
+}
+
 /// Plans long rows whose elements are a few steps apart, or have few columns between them.
 pub(super) fn stepped(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Copied> {
     let Problem { kept, reduced, size, outputs, count, .. } = problem;
     let few = count * outputs * size < limits.multiprocessors as usize * TRANSPOSED_BYTES;
-    let inner = |run: &Dim| kept.last().is_none_or(|axis: &Dim| axis.x >= run.x);
-    let way = match reduced[..] {
-        [run] if is_stepped(run.x, *size) && inner(&run) => Some((run, None)),
-        _ => between(asked.fold, problem, limits.aligned).map(|(run, columns)| (run, Some(columns))),
-    };
+    let way = way(asked, problem, limits);
     // Blocks that have a row each find places faster; so does what describes one.
     let placed = asked.fold.facts.places && (asked.described || *outputs >= limits.multiprocessors as usize);
     if few || placed || kept.len() > KEPT || !asked.fold.facts.staged {

@@ -17,9 +17,9 @@ use super::choose::{Fold, recipe};
 use super::limits::Limits;
 use super::policy::{
     ABREAST_BYTES, ANY_TILES, COLUMN_COSTS, MANY, MOST_TILES, ONE_ROW_TILES, ROW_COSTS, ROW_TILES, RUN_BYTES, SHALLOW,
-    SHORT, WARPS,
+    SHORT,
 };
-use super::share::{Lanes, Share};
+use super::share::{Blocks, Lanes, Share};
 use warpfold_array::Op;
 use warpfold_array::problem::{Dim, Problem};
 use warpfold_array::request::Spec;
@@ -201,8 +201,14 @@ impl<'a> Planner<'a> {
         let outputs = self.outputs::<KEPT>(kept);
         let total = outputs.total;
         let most = if total == 1 { ONE_ROW_TILES } else { ROW_TILES };
-        let share =
-            Share::of(total, len.div_ceil(self.tile()), self.processors, [most, MOST_TILES], ROW_COSTS, WARPS, None);
+        let share = Share::of(
+            total,
+            len.div_ceil(self.tile()),
+            self.processors,
+            [most, MOST_TILES],
+            ROW_COSTS,
+            Blocks::OF_ROWS,
+        );
         if !share.counts(total, grouped(self.fold.facts.words as u32)) {
             return None;
         }
@@ -234,7 +240,7 @@ impl<'a> Planner<'a> {
             let panels = (columns.len as u64).div_ceil(32);
             let sets = outputs.total * panels;
             let share =
-                Share::of(sets, count.div_ceil(8), self.processors, [ANY_TILES[1]; 2], COLUMN_COSTS, WARPS, None);
+                Share::of(sets, count.div_ceil(8), self.processors, [ANY_TILES[1]; 2], COLUMN_COSTS, Blocks::OF_ROWS);
             if share.counts(sets, PANEL_GROUP) {
                 let shape = self.shared(outputs, columns, (Lanes::Abreast(32), panels), count, &share, strides);
                 let launch = self.launch(format!("any_columns_{name}"), share.grid(sets), share.block, shape);
@@ -246,8 +252,14 @@ impl<'a> Planner<'a> {
         }
         let outputs = self.outputs::<AXES>(kept);
         let total = outputs.total;
-        let share =
-            Share::of(total, count.div_ceil(256), self.processors, [ROW_TILES, ANY_TILES[0]], ROW_COSTS, WARPS, None);
+        let share = Share::of(
+            total,
+            count.div_ceil(256),
+            self.processors,
+            [ROW_TILES, ANY_TILES[0]],
+            ROW_COSTS,
+            Blocks::OF_ROWS,
+        );
         let shape = share.rows(outputs, count, false, strides);
         let launch = self.launch(format!("any_rows_{name}"), share.grid(total), share.block, shape);
         if share.blocks > 1 {

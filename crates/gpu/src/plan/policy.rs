@@ -3,10 +3,14 @@
 
 /// Warps of a block. Blocks of 256 threads reached 4.48 TB/s on an H200, of 128 4.41, of 512 4.46 (2^28 f32).
 pub const WARPS: u64 = 8;
-/// Tiles of 4 KiB that a warp of a long row takes, at most: on an H200, a GiB of f32 took 240 us with 4, 259 with 16.
-pub const ROW_TILES: u64 = 4;
-/// The same if there is one row only, whose blocks all leave a part: 2^28 f32 took an H200 243.4 us with 8, 245.6 with
-/// 4, 247.7 with 16.
+/// Tiles of 4 KiB that a warp of a long row takes, at most: on an H200, a GiB of f32 took 259 us with 16, 240 with 4;
+/// of 300 random problems of 256 MiB (`plans.txt`) most took 1 to 5 % less with 8 than with 4, and those that describe
+/// bf16 up to 11.
+pub const ROW_TILES: u64 = 8;
+/// The same of a row that comes in pieces, which are whole blocks. Not measured against other values.
+pub const CHUNK_TILES: u64 = 4;
+/// As [`ROW_TILES`] if there is one row only, whose blocks all leave a part: 2^28 f32 took an H200 243.4 us with 8,
+/// 245.6 with 4, 247.7 with 16.
 pub const ONE_ROW_TILES: u64 = 8;
 /// Tiles of 8 steps that a warp takes down its columns, at most: 16 reached 4.36 TB/s on an H200, 8 4.28, 4 4.18.
 pub const COLUMN_TILES: u64 = 16;
@@ -61,6 +65,16 @@ pub const DEALT_ROWS: u64 = 64;
 /// Lanes that columns need, from which on teams take them, and up to which: of elements of 1 and 2 bytes, and of larger
 /// ones. Fewer are taken staged, or abreast; more by warps.
 pub const TEAM: [u64; 2] = [5, 6];
+/// As [`TEAM`], of columns that no lane reads at once: of elements of 1 and 2 bytes, eight to a lane; and of 4. On an
+/// H200 (`plans.txt`), means of bf16 with 21 columns took 166 us in stretches and 121 so, with 27 140 and 108, but with
+/// 14 135 and 157; variances of f32 with 17 178 by warps and 106 so, with 10 163 and 153.
+pub const TORN_TEAM: [u64; 2] = [3, 5];
+/// Of a hundred lanes of panels of 32, how many columns at least need for warps to take them, if the lanes are so few
+/// that teams could (`WIDE_TEAM`), of eight elements each: norms of bf16 with 278 columns took 152 us by warps and 113
+/// so, means with 366 117 and 98, but sums with 781 116 both ways.
+pub const FULL_PANELS: u64 = 73;
+/// See [`FULL_PANELS`].
+pub const WIDE_TEAM: u64 = 64;
 /// See [`TEAM`].
 pub const MOST_TEAM: [u64; 2] = [20, 16];
 /// As [`TEAM`], of what describes columns.
@@ -81,8 +95,9 @@ pub const STAGED_GAP: usize = 4;
 /// and 334.
 pub const TURN_SHARE: usize = 70;
 /// Tiles that a warp stages one after the other, at most: on an H200, most problems of 256 MiB took as long with 1, 2
-/// and 4. bf16 rows of 1024 took 139, 129 and 122 us, outputs of one f32 each 195, 180 and 175.
-pub const STAGED_TURNS: u64 = 2;
+/// and 4. bf16 rows of 1024 took 139, 129 and 122 us, outputs of one f32 each 195, 180 and 175; of 400 random ones
+/// (`plans.txt`) most took 1 to 3 % less with 4 than with 2.
+pub const STAGED_TURNS: u64 = 4;
 /// Rows of few columns from which on lanes of a warp take several units abreast, and from which on they need not be
 /// whole tiles of 8. Not measured against other values.
 pub const UNIT_ROWS: [u64; 2] = [8, 40];
@@ -98,6 +113,10 @@ pub const DESCRIBED_COSTS: [usize; 4] = [170, 100, 1250, 300];
 /// What a word of a part costs that another launch reads again, in the same unit: by a profiler, 24 to 70 instructions
 /// of one lane, and that launch waits for memory, too.
 pub const STRETCH_PART: usize = 3;
+/// Bytes of rows side by side, below which a warp has too little of them to stage, and results are reordered: sum bf16
+/// (131072,8,64,2) along axis 1 in order 2,0,3,1 took an H200 5033 us by two rows at a time. Not measured against other
+/// values.
+pub const STAGED_FEW: usize = 512;
 /// Numbers of whole rounds of a warp's lanes for which tiles are considered, beside all outputs that fit. Not measured
 /// against other values.
 pub const TILE_ROUNDS: usize = 4;
@@ -151,6 +170,12 @@ pub const BETWEEN_BYTES: usize = 127;
 pub const PAIRED_BYTES: usize = 255;
 /// Bytes of columns whose results are reduced again: as many as several panels have. Not measured.
 pub const TOGETHER_BYTES: usize = 8 << 10;
+/// Bytes of a row of elements of 8 bytes, and of those that are counted or are summed of 1 byte, from which on rows of
+/// columns are not taken together only so that they begin with lines: kernels read columns that begin anywhere, and
+/// each launch more costs some. On an H200 (`plans.txt`), sum u8 (9578,2,14013) along axis 0 took 142 us together and
+/// 100 alone, sum i64 (149,7,32171) 84 and 71, any u8 (5466,2,24555) along axes 0 and 1 132 and 91; but sum i8
+/// (1917396,140) 100 and 155.
+pub const ALONE_BYTES: [usize; 2] = [1 << 10, 512];
 /// Results are reduced again if they have at most one of so many parts of the input's bytes. Not measured.
 pub const AGAIN: usize = 32;
 /// The same, of runs whose outer axes are too short for that. Not measured.

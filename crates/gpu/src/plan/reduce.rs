@@ -12,9 +12,9 @@ use super::chunk::{Chunk, chunks};
 use super::crossed::{crossed, is_last};
 use super::described::described_bytes;
 use super::limits::Limits;
-use super::near::is_between;
+use super::near::{is_between, is_broad};
 use super::nodes::nodes;
-use super::parts::stepped;
+use super::parts::{is_torn_sum, stepped};
 use super::planner::Planner;
 use super::policy::LAUNCH;
 use super::reordered::Reordered;
@@ -110,7 +110,11 @@ impl GpuPlan {
         if plan.is_none() && is_scattered {
             plan = Self::of_nodes(asked, problem, limits).or_else(|| subtrees(asked, problem, limits));
         }
-        if plan.is_none() && is_between(fold, problem) && !is_small(problem, limits) {
+        if plan.is_none() && !is_scattered && is_broad(fold, problem) {
+            plan = subtrees(asked, problem, limits);
+        }
+        let is_tiled = is_between(fold, problem) || is_torn_sum(asked, problem, limits);
+        if plan.is_none() && is_tiled && !is_small(problem, limits) {
             plan = tiled(asked, problem, limits);
         }
         plan = plan.or_else(|| stepped(asked, problem, limits));

@@ -14,7 +14,7 @@ use super::launch::{From, Moved, To};
 use super::limits::Limits;
 use super::near::is_stepped;
 use super::parts::numbered;
-use super::policy::{BESIDE_BYTES, FILLED_BYTES, REORDERED, SECTOR, SHALLOW};
+use super::policy::{BESIDE_BYTES, FILLED_BYTES, REORDERED, SECTOR, SHALLOW, STAGED_FEW};
 use super::transpose::{ALIGNED, Asked, Copied, is_small};
 
 /// Arrays of results that follow one another, of elements of the same size.
@@ -93,7 +93,13 @@ impl Reordered {
         let most = all.iter().map(|results| results.size).max()?;
         let is_far = inner.out.unsigned_abs() * most >= SECTOR;
         let are_many = arrays * outputs * SECTOR * REORDERED >= count * outputs * size;
-        let (is_beside, few) = (inner.x == size as isize, inner.len * size < BESIDE_BYTES);
+        let (is_beside, few) = match problem.reduced[..] {
+            // Rows side by side, which are staged.
+            [run] if run.x == size as isize && inner.x as usize == run.len * size => {
+                (true, inner.len * run.len * size < STAGED_FEW)
+            }
+            _ => (inner.x == size as isize, inner.len * size < BESIDE_BYTES),
+        };
         let is_wider = own.kept.last().is_some_and(|axis| axis.len > inner.len);
         let is_torn = is_beside && few && is_wider;
         if !(is_far && are_many || is_torn || steps.is_some()) || problem.kept.len() >= AXES {

@@ -16,7 +16,7 @@ use super::launch::{From, Launch, Moved, To};
 use super::limits::Limits;
 use super::near::is_nested;
 use super::planner::Planner;
-use super::policy::{AGAIN, ALONG, RUN_BYTES, TOGETHER_BYTES, TRANSPOSED_BYTES};
+use super::policy::{AGAIN, ALONE_BYTES, ALONG, RUN_BYTES, TOGETHER_BYTES, TRANSPOSED_BYTES};
 use super::transpose::{ALIGNED, Copied};
 
 /// What reduces elements, and what reduces the results of that; none, if a result is not an element of the same kind
@@ -55,6 +55,17 @@ fn abreast(row: usize, size: usize, most: usize) -> usize {
     each * if size <= 2 { wide.min(most / each).max(1) } else { wide }
 }
 
+/// Whether rows of so many bytes are worth a launch more to be taken together.
+fn is_together(first: &Spec, row: usize) -> bool {
+    let counts = matches!(first.op, Op::Any | Op::All | Op::CountNonzero);
+    let is_small = first.input.size() == 1;
+    match (counts, first.op) {
+        (true, _) => is_small && row < ALONE_BYTES[1],
+        (false, Op::Sum) if is_small => row < ALONE_BYTES[1],
+        _ => first.input.size() < 8 || row < ALONE_BYTES[0],
+    }
+}
+
 /// Axes in the order in which they lie in memory, with their steps among results in the same order; and how many
 /// results there are, if that axis has so many.
 fn numbered(axes: impl Iterator<Item = Dim>, longer: (isize, usize)) -> (Vec<Dim>, usize) {
@@ -91,7 +102,7 @@ fn down_first((first, second): (Spec, Spec), problem: &Problem, limits: &Limits)
     // element behind a line, took an H200 206 us in rows of 83, and 142 so.
     let node = first.result().size();
     let most = (down.len * size / (AGAIN * node)).saturating_sub(1);
-    let each = if is_dense { abreast(row, *size, most) } else { 1 };
+    let each = if is_dense && (!beside.is_empty() || is_together(&first, row)) { abreast(row, *size, most) } else { 1 };
     let is_short = is_short(problem);
     if (beside.is_empty() && each == 1) || in_lines(problem) || !(is_dense || is_short) {
         return None;

@@ -132,13 +132,65 @@ fn few_columns_that_would_leave_lanes_idle_are_staged_in_stretches() {
     // As many as lanes take, more, and what columns are as fast with.
     assert_eq!(of(Op::LogSumExp, DType::BF16, 4), "narrow");
     assert_eq!(of(Op::LogSumExp, DType::BF16, 12), "narrow");
-    assert_eq!(of(Op::ArgMax, DType::F16, 7), "columns");
+    assert_eq!(of(Op::ArgMax, DType::F16, 7), "apart");
     assert_eq!(of(Op::Var, DType::F32, 5), "narrow");
+    assert_eq!(of(Op::LogSumExp, DType::F32, 7), "narrow");
+    // Two, for which there is a kernel.
+    assert_eq!(of(Op::Var, DType::BF16, 2), "beside");
     // Lanes read none of these at once.
     let spec = Spec::without_options(Op::LogSumExp, DType::BF16);
     let own = problem(DType::BF16, &[4_000_000, 2], &[0, 1], &[0], 1);
     let plan = GpuPlan::new(&spec, &own, &Limits { aligned: false, ..H200 });
     assert_eq!(classes(&plan), "staged rows");
+}
+
+#[test]
+fn columns_that_no_lane_reads_at_once_are_taken_by_teams_of_few_lanes() {
+    let block = |dtype, columns| {
+        let own = problem(dtype, &[268_435_456 / dtype.size() / columns, columns], &[0, 1], &[0], 1);
+        let plan = GpuPlan::new(&Spec::without_options(Op::Sum, dtype), &own, &H200);
+        (classes(&plan), plan.launches[0].block)
+    };
+    // Three and five lanes; 18 in each of two panels, of which warps would use a little more than half.
+    assert_eq!(block(DType::BF16, 21), ("columns".into(), 192));
+    assert_eq!(block(DType::F32, 17), ("columns".into(), 160));
+    assert_eq!(block(DType::BF16, 278), ("columns".into(), 160));
+    assert_eq!(block(DType::BF16, 781).1, 256);
+}
+
+#[test]
+fn blocks_have_no_warps_without_tiles() {
+    let block = |dtype, shape: &[usize], axis| {
+        let order: Vec<usize> = (0..shape.len()).collect();
+        let own = problem(dtype, shape, &order, &[axis], 1);
+        GpuPlan::new(&Spec::without_options(Op::Sum, dtype), &own, &H200).launches[0].block
+    };
+    // 45 tiles and a bit: six of eight warps have some.
+    assert_eq!(block(DType::BF16, &[361, 371_794], 0), 192);
+    assert_eq!(block(DType::BF16, &[512, 262_144], 0), 256);
+    // Rows keep theirs.
+    assert_eq!(block(DType::F32, &[1600, 40_000], 1), 256);
+}
+
+#[test]
+fn each_layout_has_the_way_that_was_fastest() {
+    let c = [0, 1, 2];
+    assert_eq!(ways(Op::Norm, DType::F16, &[262_144, 2, 256], &c, &[1]), "shallow");
+    assert_eq!(ways(Op::Norm, DType::F64, &[262_144, 2, 64], &c, &[1]), "staged");
+    assert_eq!(ways(Op::Sum, DType::U8, &[9578, 2, 14_013], &c, &[0]), "columns");
+    assert_eq!(ways(Op::Norm, DType::BF16, &[131_072, 512, 2], &c, &[0, 2]), "tiled rows");
+    assert_eq!(ways(Op::Norm, DType::BF16, &[256, 64, 8192], &[2, 1, 0], &[1, 2]), "columns rows");
+    // Two rows of eight side by side, and others far apart.
+    let own = ways(Op::Sum, DType::BF16, &[131_072, 8, 64, 2], &[2, 0, 3, 1], &[1]);
+    assert_eq!(own, "staged transpose");
+    let stepped = |op, dtype: DType, shape: &[usize]| {
+        let order: Vec<usize> = (0..shape.len()).collect();
+        let own = problem(dtype, shape, &order, &[shape.len() - 1], 3);
+        classes(&GpuPlan::new(&Spec::without_options(op, dtype), &own, &H200))
+    };
+    assert_eq!(stepped(Op::Min, DType::F64, &[11_184_810]), "apart");
+    assert_eq!(stepped(Op::Var, DType::F32, &[28, 798_915]), "apart");
+    assert_eq!(stepped(Op::Var, DType::F32, &[22_369_620]), "staged rows");
 }
 
 #[test]

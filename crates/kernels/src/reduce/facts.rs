@@ -127,9 +127,10 @@ impl Facts {
         Self { beside: beside::most(self.words as u32), ..self }
     }
 
-    /// Of a tree without those either, nor any for segments, whose nodes have at most so many elements under them.
-    /// Teams have columns of integers alone: those of floats were not measured.
-    pub(crate) const fn lean(most: u64, of: Self) -> Self {
+    /// Of a tree without those either, nor any for segments. Teams have columns of integers alone: those of floats were
+    /// not measured.
+    pub(crate) const fn lean<F: Tree, const C: usize>() -> Self {
+        let (of, most) = (Self::tree::<F, C>(), F::MOST as u64);
         let teams = of.teams && most <= EXACT;
         Self {
             shallow: false,
@@ -146,6 +147,12 @@ impl Facts {
         }
     }
 
+    /// Of such a tree with the kernel for columns of few rows.
+    pub(crate) const fn live<F: Tree, const C: usize>() -> Self {
+        let narrow = F::NARROW && F::Bits::SIZE <= 2;
+        Self { shallow: true, narrow, ..Self::lean::<F, C>() }
+    }
+
     /// Of a tree without kernels for few columns or few rows.
     pub(crate) const fn broad<F: Tree>(wide: u64) -> Self {
         Self { shallow: false, slim: false, turns: F::TURNS, twins: F::TWINS, ..Self::in_order::<F>(wide) }
@@ -155,6 +162,11 @@ impl Facts {
     pub(crate) const fn packed<F: Packed, const C: usize>() -> Self {
         let several = <panel::Packed<F> as panel::Panel<C>>::SEVERAL;
         Self { packed: several, narrow: F::NARROW, lines: F::LINES, ..Self::any_order::<F>(C as u64) }
+    }
+
+    /// With lanes of columns in teams of any size.
+    pub(crate) const fn in_teams(self) -> Self {
+        Self { teams: true, ..self }
     }
 
     /// Without the kernel for columns of few rows.

@@ -3,9 +3,9 @@
 //!
 //! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `staged_`, `columns_`, `apart_`, `shallow_`, `segments_`
 //! and `stretches_` (`narrow_` too for trees) with the fold's name; `_tall` ones have no `shallow_`. The number is how
-//! many columns a lane takes, and `packed` ones take all columns of a word together. A `broad` tree has all of these
-//! but `narrow_` and `shallow_`, a `lean` one no segments either. Kernels of `sums`, and of `doubles`, which are
-//! `broad`, do for norms, too: the recipe says which. `describe` of a source becomes `rows_`, `runs_`, `staged_`,
+//! many columns a lane takes; `packed` ones take all of a word together. A `broad` tree has all of these but `narrow_`
+//! and `shallow_`, a `lean` one no segments either, a `live` one `shallow_` again. `sums` and `doubles`, which are
+//! `broad`, do norms, too: the recipe says which. `describe` of a source becomes `rows_`, `runs_`, `staged_`,
 //! `columns_`, `apart_` and `narrow_`. `tiled` becomes `tiled_`; that of f32 takes 16-bit floats, too. `any` recipes
 //! become `any_rows_` and `any_columns_`. `copy` and `single` are kernels of that name.
 
@@ -98,6 +98,10 @@ macro_rules! line {
     };
     (($each:ident $with:tt) lean $name:ident, $fold:ty, $wide:literal) => {
         line!(($each $with) in_order $name, [$fold], $wide);
+    };
+    (($each:ident $with:tt) live $name:ident, $fold:ty, $wide:literal) => {
+        line!(($each $with) lean $name, $fold, $wide);
+        line!(($each $with) shallow $name, [panel::Ordered<$fold, false>], $wide);
     };
     (($each:ident $with:tt) heap $name:ident, $fold:ty, $wide:literal) => {
         line!(($each $with) heap_tall $name, $fold, $wide);
@@ -226,10 +230,10 @@ macro_rules! facts {
         facts!(@return $find stringify!($name), Facts::broad::<$fold>($wide));
     };
     ((($find:ident)) lean $name:ident, $fold:ty, $wide:literal) => {
-        facts!(@return $find stringify!($name), {
-            let facts = Facts::tree::<$fold, $wide>();
-            Facts::lean(<$fold as Tree>::MOST as u64, facts)
-        });
+        facts!(@return $find stringify!($name), Facts::lean::<$fold, $wide>());
+    };
+    ((($find:ident)) live $name:ident, $fold:ty, $wide:literal) => {
+        facts!(@return $find stringify!($name), Facts::live::<$fold, $wide>());
     };
     ((($find:ident)) heap $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), Facts::any_order::<$fold>($wide));
@@ -244,9 +248,7 @@ macro_rules! facts {
         facts!(@return $find stringify!($name), Facts::packed::<$fold, $wide>());
     };
     ((($find:ident)) describe $name:ident, $source:ty, $wide:literal) => {
-        facts!(@return $find stringify!($name), {
-            Facts { teams: true, ..Facts::in_order::<fold::Described<$source>>($wide) }
-        });
+        facts!(@return $find stringify!($name), Facts::in_order::<fold::Described<$source>>($wide).in_teams());
     };
     ((($find:ident)) any $name:ident, $recipe:ty) => {
         facts!(@return $find concat!("any_", stringify!($name)), {
@@ -313,18 +315,18 @@ macro_rules! table {
             lean var_b2: fold::ExactDeviations<u16>, 2;
             lean var_b4: fold::IntegerDeviations<u32>, 2;
             lean var_b8: fold::IntegerDeviations<u64>, 2;
-            lean livemean_f16: fold::LiveMeans<source::F16>, 4;
-            lean livemean_bf16: fold::LiveMeans<source::Bf16>, 4;
-            lean livemean_f32: fold::LiveMeans<source::F32>, 4;
-            lean livemean_f64: fold::LiveMeans<source::F64>, 2;
+            live livemean_f16: fold::LiveMeans<source::F16>, 4;
+            live livemean_bf16: fold::LiveMeans<source::Bf16>, 4;
+            live livemean_f32: fold::LiveMeans<source::F32>, 4;
+            live livemean_f64: fold::LiveMeans<source::F64>, 2;
             describe describe_f32: source::F32, 2;
             describe describe_f64: source::F64, 1;
             describe describe_f16: source::F16, 2;
             describe describe_bf16: source::Bf16, 2;
-            lean livevar_f16: fold::LiveDeviations<source::F16>, 2;
-            lean livevar_bf16: fold::LiveDeviations<source::Bf16>, 2;
-            lean livevar_f32: fold::LiveDeviations<source::F32>, 2;
-            lean livevar_f64: fold::LiveDeviations<source::F64>, 1;
+            live livevar_f16: fold::LiveDeviations<source::F16>, 2;
+            live livevar_bf16: fold::LiveDeviations<source::Bf16>, 2;
+            live livevar_f32: fold::LiveDeviations<source::F32>, 2;
+            live livevar_f64: fold::LiveDeviations<source::F64>, 1;
             tiled_sums sum_f32: source::F32;
             tiled_sums sum_f64: source::F64;
             tiled var_f32: fold::Deviations<source::F32>;

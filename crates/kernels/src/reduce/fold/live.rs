@@ -7,12 +7,12 @@
 use crate::node::{Counted, Node, fields};
 use crate::reduce::fold::moments::counted_moments;
 use crate::reduce::fold::{Parts, Share, Tree, no_plain};
-use crate::reduce::out::Out;
+use crate::reduce::out::{Out, half};
 use crate::reduce::recipe::Recipe;
 use crate::source::Source;
 use core::marker::PhantomData;
 use warpfold_core::ops::{Moments, Sum};
-use warpfold_core::{Accumulate, Element, Float, Real, Reducer};
+use warpfold_core::{Accumulate, Cast, Element, Float, Real, Reducer};
 use warpfold_simt::Simt;
 
 /// The sum of the numbers under a node, and how many there are.
@@ -45,11 +45,25 @@ fn is_number<F: Float>(x: F) -> bool {
 #[derive(Clone, Copy)]
 pub struct LiveMeans<X>(PhantomData<X>);
 
+impl<X> LiveMeans<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    /// The mean, before it is rounded. Of nothing: -0.0 / 0.
+    #[inline(always)]
+    fn mean(part: Counted<X::Value>) -> Cast {
+        Sum::<X::Value>::mean().finish(part.acc, part.count).cast()
+    }
+}
+
 impl<X> Parts for LiveMeans<X>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     type Part = Counted<X::Value>;
+    const NARROW: bool = true;
+    // One by one in lines: these have none.
+    const LINES: bool = false;
     const SWAPS: bool = true;
     #[inline(always)]
     fn new(_recipe: &Recipe) -> Self {
@@ -64,10 +78,12 @@ where
         Counted { acc: left.acc.add(right.acc), count: left.count + right.count }
     }
     #[inline(always)]
+    fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part) -> u32 {
+        half(s, recipe.output, f32::from_cast(Self::mean(part))) as u32
+    }
+    #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
-        // Of nothing: -0.0 / 0.
-        let mean = Sum::<X::Value>::mean().finish(part.acc, part.count);
-        out.float::<S, X::Value>(s, recipe.output, mean.cast());
+        out.float::<S, X::Value>(s, recipe.output, Self::mean(part));
     }
 }
 

@@ -23,24 +23,22 @@ pub fn initial<F: Float + Element>(recipe: &Recipe) -> Option<F> {
 #[inline(always)]
 pub(super) fn without_nan<S: Simt, X: Source, const N: usize>(s: &S, w: [[u32; 4]; N], blank: u64) -> [[u32; 4]; N] {
     let size = X::Bits::SIZE as usize;
-    w.map(
-        #[inline(always)]
-        |w| {
-            let is_nan = |k: usize| X::value(s, X::Bits::nth(&w, k)).is_nan();
-            warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |i| {
-                    if size >= 4 {
-                        let words = size / 4;
-                        return if is_nan(i / words) { (blank >> (32 * (i % words))) as u32 } else { w[i] };
-                    }
-                    let low = if is_nan(2 * i) { blank as u32 } else { w[i] & 0xffff };
-                    let high = if is_nan(2 * i + 1) { (blank as u32) << 16 } else { w[i] & 0xffff_0000 };
-                    low | high
-                },
-            )
-        },
-    )
+    // Loops: closures in closures are not inlined everywhere.
+    let (mut without, mut n) = (w, 0);
+    while n < 4 * N {
+        let (row, i) = (&w[n / 4], n % 4);
+        let is_nan = |k: usize| X::value(s, X::Bits::nth(row, k)).is_nan();
+        without[n / 4][i] = if size >= 4 {
+            let words = size / 4;
+            if is_nan(i / words) { (blank >> (32 * (i % words))) as u32 } else { row[i] }
+        } else {
+            let low = if is_nan(2 * i) { blank as u32 } else { row[i] & 0xffff };
+            let high = if is_nan(2 * i + 1) { (blank as u32) << 16 } else { row[i] & 0xffff_0000 };
+            low | high
+        };
+        n += 1;
+    }
+    without
 }
 
 /// Sums and means, NaNs skipped or not.
@@ -211,6 +209,11 @@ where
     #[inline(always)]
     fn neutral(&self) -> Self::Node {
         self.nothing()
+    }
+    #[inline(always)]
+    fn blank(&self) -> Option<X::Bits> {
+        // Zero, as below.
+        Some(X::Bits::ZERO)
     }
     #[inline(always)]
     fn whole<S: Simt, const N: usize>(&self, s: &S, w: [[u32; 4]; N]) -> (Self, [[u32; 4]; N]) {

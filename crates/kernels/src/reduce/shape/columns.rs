@@ -55,7 +55,8 @@ params! {
         pub under: u64,
         /// Lanes side by side: a power of two, unless they are teams.
         pub lanes: u32,
-        /// Teams to a panel, a power of two; others of the block take other panels.
+        /// Teams to a panel, a power of two; others of the block take other panels. Of warps, the block may have fewer,
+        /// if the others would have no rows.
         pub warps: u32,
         /// Tiles of 8 steps that a team takes, a power of two, at most 16: a lane has room for five levels of their
         /// nodes.
@@ -98,7 +99,8 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         let (team, lane) = shape.team.divide_small(tid);
         (team, lane, shape.team.divide_small(s.block_dim_x()).0)
     } else {
-        (s.warp(), s.lane() & (shape.lanes - 1), s.block_dim_x() / 32)
+        // Warps of a panel that would have no rows may be absent.
+        (s.warp(), s.lane() & (shape.lanes - 1), (s.block_dim_x() / 32).max(shape.warps))
     };
     let (group, mine) = (share(warp, shape.warps), warp & (shape.warps - 1));
     let wide = shape.lanes * C as u32;
@@ -237,6 +239,11 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
             put(s, slots, all_slots, warp * wide + place, found[j]);
             j += 1;
         }
+    }
+    let mut absent = if teams { all_slots } else { s.block_dim_x() / 32 * wide + tid };
+    while s.again(absent < all_slots) {
+        put(s, slots, all_slots, absent, f.nothing());
+        absent += s.block_dim_x();
     }
     s.barrier();
 

@@ -2,13 +2,13 @@
 
 use crate::node::select;
 use crate::reduce::fold::Tree;
-use crate::reduce::shape::panel::read::{load, load_first, unshifted};
+use crate::reduce::shape::panel::read::{load, load_first, load_up_to, together, unshifted};
 use crate::reduce::shape::panel::tile::Tile;
 use crate::reduce::shape::panel::{Lines, Ordered, Panel, Pitch, Shallow, Strip};
 use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::warp;
 use crate::source::Bits;
-use warpfold_simt::{ALL, Simt};
+use warpfold_simt::{ALL, Pod, Simt};
 
 impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARROW> {
     const SIZE: u32 = F::Bits::SIZE;
@@ -25,6 +25,15 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
                 #[inline(always)]
                 |j| f.part(f.lift(s, bits[0][j]), 1),
             );
+        }
+        if F::NEUTRAL && !F::HAS_PLAIN && self.blank().is_some() {
+            return if s.branch(rows == 2) {
+                self.filled::<S, C, 2>(s, strip)
+            } else if s.branch(rows <= 4) {
+                self.filled::<S, C, 4>(s, strip)
+            } else {
+                self.filled::<S, C, STEPS>(s, strip)
+            };
         }
         if s.branch(!F::HAS_PLAIN && rows == 2) {
             let bits: [[F::Bits; C]; 2] = load(s, strip, tile, true);
@@ -89,6 +98,43 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
 }
 
 impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
+    /// The bits of an element that changes nothing, if there is one.
+    #[inline(always)]
+    fn blank(&self) -> Option<F::Bits> {
+        if F::COUNTS { Some(F::Bits::from_bits(u128::MAX)) } else { self.0.blank() }
+    }
+
+    /// The parts of more than half of `N` rows, and at most all, with elements that change nothing in place of the
+    /// others'.
+    #[inline(always)]
+    fn filled<S: Simt, const C: usize, const N: usize>(&self, s: &S, strip: &Strip<L>) -> [F::Part; C] {
+        let rows = strip.rows as u32;
+        let bits: [[F::Bits; C]; N] = load_up_to(s, strip, rows);
+        let blank = together([self.blank().unwrap_or(F::Bits::ZERO); C]);
+        let words = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let own = together(bits[k]);
+                if k <= N / 2 || (k as u32) < rows { own } else { blank }
+            },
+        );
+        let (f, words) = self.0.whole::<S, N>(s, words);
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |j| {
+                let one = |k: usize| F::Bits::nth(&words[k], j);
+                let two = |k: usize| f.pair(s, one(k), one(k + 1));
+                let four = |k: usize| f.join(two(k), two(k + 2), 2);
+                let node = match N {
+                    2 => two(0),
+                    4 => four(0),
+                    _ => f.join(four(0), four(4), 4),
+                };
+                f.part(node, rows)
+            },
+        )
+    }
+
     /// The part of at most eight rows of one column, of a tree without a neutral node.
     #[inline(always)]
     pub(in crate::reduce::shape) fn at_most_eight<S: Simt>(

@@ -2,7 +2,7 @@
 
 use crate::reduce::fold::Heap;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::{load, load_first};
+use crate::reduce::shape::panel::read::{load, load_first, load_up_to};
 use crate::reduce::shape::panel::tile::Tile;
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
 use crate::reduce::shape::split::STEPS;
@@ -85,23 +85,17 @@ impl<F: Heap, const C: usize> Shallow<C> for Free<F> {
 
     #[inline(always)]
     fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
+        if s.branch(strip.rows == 1) {
+            return self.up_to::<S, C, 1>(s, strip);
+        }
+        if s.branch(strip.rows == 2) {
+            return self.up_to::<S, C, 2>(s, strip);
+        }
+        if s.branch(strip.rows <= 4) {
+            return self.up_to::<S, C, 4>(s, strip);
+        }
         let f = &self.0;
         let mut acc = [f.start(); C];
-        if s.branch(strip.rows == 4) {
-            let bits: [[F::Bits; C]; 4] = load(s, strip, Tile { row: 0, step: 1 }, false);
-            let mut k = 0;
-            while k < 4 {
-                acc = warpfold_simt::array::from_fn(
-                    #[inline(always)]
-                    |j| f.one(s, acc[j], bits[k][j], k as u32),
-                );
-                k += 1;
-            }
-            return warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |j| f.part(acc[j]),
-            );
-        }
         let bits: [[F::Bits; C]; STEPS] = load_first(s, strip, Tile { row: 0, step: 1 }, false);
         let mut k = 0;
         while k < STEPS {
@@ -113,9 +107,32 @@ impl<F: Heap, const C: usize> Shallow<C> for Free<F> {
             }
             k += 1;
         }
+        acc.map(
+            #[inline(always)]
+            |acc| f.part(acc),
+        )
+    }
+}
+
+impl<F: Heap> Free<F> {
+    /// The parts of more than half of `N` rows, and at most all.
+    #[inline(always)]
+    fn up_to<S: Simt, const C: usize, const N: usize>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
+        let f = &self.0;
+        let rows = strip.rows as u32;
+        let bits: [[F::Bits; C]; N] = load_up_to(s, strip, rows);
         warpfold_simt::array::from_fn(
             #[inline(always)]
-            |j| f.part(acc[j]),
+            |j| {
+                let (mut acc, mut k) = (f.start(), 0);
+                while k < N {
+                    let with = f.one(s, acc, bits[k][j], k as u32);
+                    // What is there already changes no extremum.
+                    acc = if F::REPEATS || k <= N / 2 || (k as u32) < rows { with } else { acc };
+                    k += 1;
+                }
+                f.part(acc)
+            },
         )
     }
 }

@@ -3,7 +3,7 @@
 use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::{load, load_first, load_some};
+use crate::reduce::shape::panel::read::{load, load_first, load_some, sifted};
 use crate::reduce::shape::panel::tile::Tile;
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Strip, abreast, filled_up, side_by_side};
 use crate::reduce::shape::piece::share;
@@ -281,6 +281,7 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
             let (tile, shifts) = (Tile { row, step: abreast }, <Self as Panel<C>>::TOGETHER);
             if const { Self::is_near::<C>() } && s.branch(whole && strip.at_once) {
                 let bits: [[F::Bits; C]; STEPS] = Self::load_near(s, strip, first + (t * each) as u64, lanes);
+                let (f, bits) = sifted(s, f, bits);
                 let (mut plain, mut i) = (true, 0);
                 while F::HAS_PLAIN && i < STEPS * C {
                     plain &= f.is_ordinary(s, bits[i / C][i % C]);
@@ -296,7 +297,7 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
                         #[inline(always)]
                         |node| f.raise(node),
                     );
-                    own.push(s, f, t, each * short, nodes);
+                    own.push(s, &f, t, each * short, nodes);
                     t += 1;
                     continue;
                 }
@@ -308,6 +309,8 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
             } else {
                 break;
             };
+            let (f, bits) = sifted(s, f, bits);
+            let f = &f;
             let nodes: [F::Node; C] = if const { Self::has_short::<C>() } && s.branch(short > 1) {
                 let there = |k: usize, j: usize| at(k) < strip.rows - (tail != 0 && j as u64 >= tail) as u64;
                 Self::several(s, f, &bits, whole, there, lanes, short)

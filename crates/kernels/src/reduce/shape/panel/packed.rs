@@ -6,7 +6,7 @@
 
 use crate::reduce::fold;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::{at_once, dealt, load_words, together};
+use crate::reduce::shape::panel::read::{at_once, dealt, load_up_to, load_words, together};
 use crate::reduce::shape::panel::shift::{can_shift, shifted};
 use crate::reduce::shape::panel::tile::{FOUR, Tile};
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
@@ -176,6 +176,11 @@ impl<F: fold::Packed, const C: usize> Shallow<C> for Packed<F> {
         if s.branch(strip.at_once && strip.rows == 1) {
             let row = at_once::<S, F::Bits, Pitch, C, 1>(s, strip, tile, 1);
             return self.parts(self.take::<S, C, 1>(s, begin, row, 0), 1, place);
+        }
+        let can_shift = || strip.spread == 1 && can_shift::<F::Bits, Pitch, C>(strip, strip.last());
+        if s.branch(strip.rows == 2 && (strip.at_once || can_shift())) {
+            let rows: [[F::Bits; C]; 2] = load_up_to(s, strip, 2);
+            return self.parts(self.take::<S, C, 2>(s, begin, rows.map(together), 0), 2, place);
         }
         let taken = (strip.rows as u32).next_multiple_of(FOUR as u32);
         if s.branch(strip.at_once) {

@@ -4,6 +4,7 @@
 //! (`shift`). Elements of 4 bytes and more are dealt out to neighbouring lanes instead, one at a time.
 
 use crate::address::array;
+use crate::reduce::fold::Tree;
 use crate::reduce::shape::panel::shift::{beyond, can_exchange, can_shift, exchanged, shifted};
 use crate::reduce::shape::panel::tile::{FOUR, Tile, lines, size};
 use crate::reduce::shape::panel::{Lines, Strip};
@@ -279,6 +280,38 @@ pub fn at_once_beside<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize
     ))
 }
 
+/// A lane's columns of the first `there` of `N` rows, at least one; after these the last of them again.
+#[inline(always)]
+pub fn load_up_to<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
+    s: &S,
+    strip: &Strip<L>,
+    there: u32,
+) -> [[B; C]; N] {
+    let tile = Tile { row: 0, step: 1 };
+    if N > FOUR && B::SIZE <= 2 {
+        let rows: [_; STEPS] = load_first(s, strip, tile, true);
+        return warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| rows[k % STEPS],
+        );
+    }
+    if B::SIZE <= 2 && s.branch(!strip.at_once && can_shift::<B, L, C>(strip, strip.last())) {
+        return apart(shifted::<S, B, _, C, N>(s, strip, tile, there));
+    }
+    load_there(s, strip, tile, false, there)
+}
+
+/// Rows with others in the place of elements that are left out, and the tree that need not look for them.
+#[inline(always)]
+pub fn sifted<S: Simt, F: Tree, const C: usize, const N: usize>(
+    s: &S,
+    f: &F,
+    rows: [[F::Bits; C]; N],
+) -> (F, [[F::Bits; C]; N]) {
+    let (f, words) = f.whole(s, rows.map(together));
+    (f, apart(words))
+}
+
 /// Elements of at most 16 bytes in all, as words.
 #[inline(always)]
 pub fn together<B: Bits, const C: usize>(elements: [B; C]) -> [u32; 4] {
@@ -287,6 +320,11 @@ pub fn together<B: Bits, const C: usize>(elements: [B; C]) -> [u32; 4] {
         #[inline(always)]
         |i| {
             let (mut word, mut j) = (0, 0);
+            if per == 0 {
+                let words = B::SIZE as usize / 4;
+                let bits = if i / words < C { elements[i / words].to_bits() } else { 0 };
+                return (bits >> (32 * (i % words))) as u32;
+            }
             while j < per && i * per + j < C {
                 word |= (elements[i * per + j].to_bits() as u32) << (8 * B::SIZE as usize * j);
                 j += 1;

@@ -183,7 +183,7 @@ impl<F: Tree> Held for Ordered<F> {
 
     #[inline(always)]
     fn held<S: Simt>(&self, s: &S, w: &[[u32; 4]; 2], count: [u32; 2], _before: u32, lanes: u32) -> F::Part {
-        let (f, w) = if F::Bits::SIZE >= 4 && self.0.blank().is_some() { self.0.whole(s, *w) } else { (self.0, *w) };
+        let (f, w) = self.0.whole(s, *w);
         let f = &f;
         let [first, second] = two(s, f, &w, count);
         if s.branch(lanes == 1) {
