@@ -21,8 +21,8 @@ pub(super) fn is_stepped(step: isize, size: usize) -> bool {
 
 /// Whether elements of 4 bytes and more that follow one another have those of other reduced axes between them. On an
 /// H200, sum f32 (3,22369621) in Fortran order took 217 us by tiles, and 389 by stretches; but bf16 (4,33554432) 217
-/// and 119. So do logarithms of sums of 2 bytes, if stretches are not whole subtrees: with those, bf16 (4,33554432) took
-/// 217 us, and 396 by tiles (`plans.txt`).
+/// and 119. So do logarithms of sums of 2 bytes, if stretches are not whole subtrees: with those, bf16 (4,33554432)
+/// took 217 us, and 396 by tiles (`plans.txt`).
 pub(super) fn is_between(fold: &Fold, Problem { kept, reduced, size, .. }: &Problem) -> bool {
     let is_read = kept.iter().chain(reduced).all(|axis| axis.x != 0);
     let in_stretches = matches!(reduced[..], [columns, run] if columns.x == *size as isize

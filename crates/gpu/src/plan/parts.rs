@@ -102,14 +102,14 @@ fn is_beside(fold: &Fold, columns: &Dim) -> bool {
     columns.out != 0 && columns.len.is_power_of_two() && (2..=fold.facts.beside).contains(&(columns.len as u64))
 }
 
-/// Whether elements some steps apart are read where they lie: of 8 bytes, or sums of 4, or any of at least 4 where a lane
-/// has rows side by side. On an H200 (`plans.txt`), three steps apart, var f32 (28,798915) along axis 1 took 136 us in
-/// stretches and 86 so, but one such row 127 and 176; min f64 (3,3728270) 83 and 73, sum i32 (22369621) 92 and 79, sum
-/// f32 86 and 124; two steps apart, var f64 (16777216) 110 and 147.
+/// Whether elements some steps apart are read where they lie: of 8 bytes, or sums of 4, or any of at least 4 where a
+/// lane has rows side by side. On an H200 (`plans.txt`), three steps apart, var f32 (28,798915) along axis 1 took 136
+/// us in stretches and 86 so, but one such row 127 and 176; min f64 (3,3728270) 83 and 73, sum i32 (22369621) 92 and
+/// 79, sum f32 86 and 124; two steps apart, var f64 (16777216) 110 and 147, sum f64 85 and 100 (`plans-after.txt`).
 fn is_read_apart(fold: &Fold, problem: &Problem) -> bool {
     let facts = &fold.facts;
     let has_rows = !facts.places && problem.kept.last().is_some_and(|rows| rows.len as u64 >= facts.wide);
-    let is_light = problem.size == 8 && !fold.name.starts_with("var_") && !facts.describes();
+    let is_light = problem.size == 8 && !["var_f64", "sum_f64", "describe_f64"].contains(&&*fold.name);
     facts.apart && problem.size >= 4 && (has_rows || is_light || fold.name == "sum_b4")
 }
 
@@ -118,16 +118,16 @@ fn is_read_apart(fold: &Fold, problem: &Problem) -> bool {
 /// and 260 us in columns and 202, 204 and 208 in stretches, with 14 250 and 206, with 26 265 and 244, but with 12 208
 /// and 243; of f32 with 2 220 and 153, with 5 195 and 163, but with 6 and 7 166 and 179, 138 and 167; argmax of bf16
 /// with 3 and 5 columns 300 and 199, and 179 and 178, of f32 with 2 164 and 120; the 2-norm of f32 with 5 142 and 110,
-/// but with 7 103 and 113; var i32 with 3 212 and 150; means of f32 that skip NaN with 7 127 and 104. If the array is not
-/// `aligned`, no lane reads 2, 4 or 8 columns of 16 bits at once: logsumexp of bf16 with 2 then took 424 us in columns
-/// (161 if aligned), and 207 in stretches (`ends-before.json`, `ends.json`).
+/// but with 7 103 and 113; var i32 with 3 212 and 150; means of f32 that skip NaN with 7 127 and 104. If the array is
+/// not `aligned`, no lane reads 2, 4 or 8 columns of 16 bits at once: logsumexp of bf16 with 2 then took 424 us in
+/// columns (161 if aligned), and 207 in stretches (`ends-before.json`, `ends.json`).
 fn idles(fold: &Fold, size: usize, columns: usize, aligned: bool) -> bool {
     let is = |name: &str| fold.name.starts_with(name);
     let is_torn = !columns.is_multiple_of(4);
     match size {
         2 if is("logsumexp_") => !aligned && [2, 4, 8].contains(&columns) || is_torn && (3..=31).contains(&columns),
         2 if is("argmax_") => [3, 5].contains(&columns),
-        4.. if is("sum_") => [3, 5].contains(&columns),
+        4.. if is("sum_f") => [3, 5].contains(&columns),
         4 if is("logsumexp_") => [2, 5].contains(&columns),
         4 if is("argmax_") => columns == 2,
         4 if is("var_b4") => columns == 3,

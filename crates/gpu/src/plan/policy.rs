@@ -5,7 +5,7 @@
 pub const WARPS: u64 = 8;
 /// Tiles of 4 KiB that a warp of a long row takes, at most: on an H200, a GiB of f32 took 259 us with 16, 240 with 4;
 /// of 300 random problems of 256 MiB (`plans.txt`) most took 1 to 5 % less with 8 than with 4, and those that describe
-/// bf16 up to 11.
+/// bf16 up to 11; with 16, 220 took 5 % more (`plans-after.txt`).
 pub const ROW_TILES: u64 = 8;
 /// The same of a row that comes in pieces, which are whole blocks. Not measured against other values.
 pub const CHUNK_TILES: u64 = 4;
@@ -40,6 +40,9 @@ pub const EXACT_COSTS: [f64; 3] = [3.0, 0.0, 8.0];
 /// What a last wave of few blocks down columns takes, of the time of a full one. On an H200, sum f32 (4096,16384) along
 /// axis 0 took 70 us of 512 blocks, of which 528 run at a time, and (147816,454) 97 us of 580.
 pub const LAST_WAVE: f64 = 0.4;
+/// How much more a block costs that has warps enough for its tiles, and not a power of two: of 71 random problems, such
+/// blocks took 2 % less than others, but std bf16 (136,986895) 146 us and 123 (`plans-after.txt`).
+pub const SHRUNK: f64 = 1.1;
 /// Tiles that each warp of a single block takes of a small array: 2^14 f32 took an H200 4.1 us so, 4.9 in two blocks,
 /// which wait for one another.
 pub const ALONE: u64 = 2;
@@ -73,6 +76,8 @@ pub const TORN_TEAM: [u64; 2] = [3, 5];
 /// that teams could (`WIDE_TEAM`), of eight elements each: norms of bf16 with 278 columns took 152 us by warps and 113
 /// so, means with 366 117 and 98, but sums with 781 116 both ways.
 pub const FULL_PANELS: u64 = 73;
+/// Lanes of a team, beyond which warps do as well.
+pub const WARP_TEAM: u64 = 28;
 /// See [`FULL_PANELS`].
 pub const WIDE_TEAM: u64 = 64;
 /// See [`TEAM`].
@@ -95,9 +100,8 @@ pub const STAGED_GAP: usize = 4;
 /// and 334.
 pub const TURN_SHARE: usize = 70;
 /// Tiles that a warp stages one after the other, at most: on an H200, most problems of 256 MiB took as long with 1, 2
-/// and 4. bf16 rows of 1024 took 139, 129 and 122 us, outputs of one f32 each 195, 180 and 175; of 400 random ones
-/// (`plans.txt`) most took 1 to 3 % less with 4 than with 2.
-pub const STAGED_TURNS: u64 = 4;
+/// and 4. bf16 rows of 1024 took 139, 129 and 122 us, outputs of one f32 each 195, 180 and 175.
+pub const STAGED_TURNS: u64 = 2;
 /// Rows of few columns from which on lanes of a warp take several units abreast, and from which on they need not be
 /// whole tiles of 8. Not measured against other values.
 pub const UNIT_ROWS: [u64; 2] = [8, 40];
@@ -172,10 +176,11 @@ pub const PAIRED_BYTES: usize = 255;
 pub const TOGETHER_BYTES: usize = 8 << 10;
 /// Bytes of a row of elements of 8 bytes, and of those that are counted or are summed of 1 byte, from which on rows of
 /// columns are not taken together only so that they begin with lines: kernels read columns that begin anywhere, and
-/// each launch more costs some. On an H200 (`plans.txt`), sum u8 (9578,2,14013) along axis 0 took 142 us together and
-/// 100 alone, sum i64 (149,7,32171) 84 and 71, any u8 (5466,2,24555) along axes 0 and 1 132 and 91; but sum i8
-/// (1917396,140) 100 and 155.
-pub const ALONE_BYTES: [usize; 2] = [1 << 10, 512];
+/// each launch more costs some; and the same of a row of other elements of 4 bytes. On an H200 (`plans.txt`), sum u8
+/// (9578,2,14013) along axis 0 took 142 us together and 100 alone, sum i64 (149,7,32171) 84 and 71, any u8
+/// (5466,2,24555) along axes 0 and 1 132 and 91; but sum i8 (1917396,140) 100 and 155; max f32 (2266,29615) 101 and 77,
+/// but (33554432,2) 77 and 106.
+pub const ALONE_BYTES: [usize; 3] = [1 << 10, 512, 4 << 10];
 /// Results are reduced again if they have at most one of so many parts of the input's bytes. Not measured.
 pub const AGAIN: usize = 32;
 /// The same, of runs whose outer axes are too short for that. Not measured.

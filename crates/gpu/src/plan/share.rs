@@ -1,15 +1,15 @@
 //! How warps and blocks share sets of tiles: rows, or panels of columns.
 
 use warpfold_array::problem::Dim;
-use warpfold_kernels::reduce::facts::Facts;
+use warpfold_kernels::reduce::facts::{EXACT, Facts};
 use warpfold_kernels::reduce::shape::parts::turns;
 use warpfold_kernels::reduce::shape::piece::Outputs;
 use warpfold_kernels::reduce::shape::rows::Rows;
 use warpfold_kernels::reduce::workspace::STATUS;
 
 use super::policy::{
-    ALONE, DESCRIBING_TEAM, FULL_PANELS, LAST_WAVE, MOST_TEAM, ROOM, ROWS_EACH, SPREAD, TEAM, TORN_TEAM, WARPS,
-    WIDE_TEAM,
+    ALONE, DESCRIBING_TEAM, FULL_PANELS, LAST_WAVE, MOST_TEAM, ROOM, ROWS_EACH, SHRUNK, SPREAD, TEAM, TORN_TEAM,
+    WARP_TEAM, WARPS, WIDE_TEAM,
 };
 
 /// How the lanes of a block share rows of columns.
@@ -53,10 +53,19 @@ pub(super) fn has_teams(facts: &Facts, size: usize, width: u64) -> bool {
         false if is_torn => TORN_TEAM[is_large as usize],
         false => TEAM[is_large as usize],
     };
-    let most = if describes { u64::MAX } else { MOST_TEAM[is_large as usize] };
+    let most = match (describes, facts.most <= EXACT) {
+        (true, _) => u64::MAX,
+        // Stretches of many columns are slow: var u8 (2684354,100) along axis 0 took an H200 1294 us so, and 170 by
+        // teams.
+        (_, true) => 31,
+        _ => MOST_TEAM[is_large as usize],
+    };
+    // Teams of a panel that are about as large as a warp gain nothing: on an H200 (`plans-after.txt`), describe f32
+    // (658,101989) along axis 0 took 204 us so, and 132 by warps.
+    let is_warp = lanes.div_ceil(lanes.div_ceil(32)) > WARP_TEAM;
     let are_idle = !is_large && facts.wide == 8 && lanes <= WIDE_TEAM;
     let wastes = are_idle && 100 * lanes < FULL_PANELS * lanes.next_multiple_of(32) && lanes > most;
-    facts.teams && ((least..=most).contains(&lanes) || wastes) && !lanes.is_multiple_of(32)
+    facts.teams && ((least..=most).contains(&lanes) || wastes) && !is_warp
 }
 
 /// Teams of so many lanes that a block has: a power of two, at least 8.
@@ -86,8 +95,8 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Of kernels of rows: min f32 (1552,43239) along axis 1 took an H200 72 us in blocks of eight warps, six of which had
-    /// tiles, and 77 in blocks of six.
+    /// Of kernels of rows: min f32 (1552,43239) along axis 1 took an H200 72 us in blocks of eight warps, six of which
+    /// had tiles, and 77 in blocks of six.
     pub(super) const OF_ROWS: Self = Self { warps: WARPS, resident: None, shrinks: false };
 }
 
@@ -155,6 +164,7 @@ impl Share {
         let each = self.tiles.min(tiles) as f64;
         let warps = self.warps.min(self.block);
         let taken = if self.warps == 1 { each } else { (self.tiles * warps * self.blocks) as f64 };
+        let taken = if self.block < self.warps { SHRUNK * taken } else { taken };
         let parts = if self.blocks > 1 { part * self.blocks as f64 } else { 0.0 };
         taken * (1.0 + start / each + longer * each.log2()) + parts
     }

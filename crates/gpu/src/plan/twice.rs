@@ -62,6 +62,7 @@ fn is_together(first: &Spec, row: usize) -> bool {
     match (counts, first.op) {
         (true, _) => is_small && row < ALONE_BYTES[1],
         (false, Op::Sum) if is_small => row < ALONE_BYTES[1],
+        _ if first.input.size() == 4 => row < ALONE_BYTES[2],
         _ => first.input.size() < 8 || row < ALONE_BYTES[0],
     }
 }

@@ -29,6 +29,12 @@ fn ways(op: Op, dtype: DType, shape: &[usize], order: &[usize], axes: &[usize]) 
     classes(&GpuPlan::new(&spec, &problem(dtype, shape, order, axes, 1), &H200))
 }
 
+/// A plan of rows in C order, of elements so many steps apart.
+fn in_order(op: Op, dtype: DType, shape: &[usize], axis: usize, steps: usize) -> GpuPlan {
+    let order: Vec<usize> = (0..shape.len()).collect();
+    GpuPlan::new(&Spec::without_options(op, dtype), &problem(dtype, shape, &order, &[axis], steps), &H200)
+}
+
 #[test]
 fn stretches_that_cross_others_are_staged_if_they_are_subtrees_and_else_read_by_tiles() {
     let all = [0, 1, 2];
@@ -147,8 +153,7 @@ fn few_columns_that_would_leave_lanes_idle_are_staged_in_stretches() {
 #[test]
 fn columns_that_no_lane_reads_at_once_are_taken_by_teams_of_few_lanes() {
     let block = |dtype, columns| {
-        let own = problem(dtype, &[268_435_456 / dtype.size() / columns, columns], &[0, 1], &[0], 1);
-        let plan = GpuPlan::new(&Spec::without_options(Op::Sum, dtype), &own, &H200);
+        let plan = in_order(Op::Sum, dtype, &[268_435_456 / dtype.size() / columns, columns], 0, 1);
         (classes(&plan), plan.launches[0].block)
     };
     // Three and five lanes; 18 in each of two panels, of which warps would use a little more than half.
@@ -160,11 +165,7 @@ fn columns_that_no_lane_reads_at_once_are_taken_by_teams_of_few_lanes() {
 
 #[test]
 fn blocks_have_no_warps_without_tiles() {
-    let block = |dtype, shape: &[usize], axis| {
-        let order: Vec<usize> = (0..shape.len()).collect();
-        let own = problem(dtype, shape, &order, &[axis], 1);
-        GpuPlan::new(&Spec::without_options(Op::Sum, dtype), &own, &H200).launches[0].block
-    };
+    let block = |dtype, shape: &[usize], axis| in_order(Op::Sum, dtype, shape, axis, 1).launches[0].block;
     // 45 tiles and a bit: six of eight warps have some.
     assert_eq!(block(DType::BF16, &[361, 371_794], 0), 192);
     assert_eq!(block(DType::BF16, &[512, 262_144], 0), 256);
@@ -183,11 +184,7 @@ fn each_layout_has_the_way_that_was_fastest() {
     // Two rows of eight side by side, and others far apart.
     let own = ways(Op::Sum, DType::BF16, &[131_072, 8, 64, 2], &[2, 0, 3, 1], &[1]);
     assert_eq!(own, "staged transpose");
-    let stepped = |op, dtype: DType, shape: &[usize]| {
-        let order: Vec<usize> = (0..shape.len()).collect();
-        let own = problem(dtype, shape, &order, &[shape.len() - 1], 3);
-        classes(&GpuPlan::new(&Spec::without_options(op, dtype), &own, &H200))
-    };
+    let stepped = |op, dtype, shape: &[usize]| classes(&in_order(op, dtype, shape, shape.len() - 1, 3));
     assert_eq!(stepped(Op::Min, DType::F64, &[11_184_810]), "apart");
     assert_eq!(stepped(Op::Var, DType::F32, &[28, 798_915]), "apart");
     assert_eq!(stepped(Op::Var, DType::F32, &[22_369_620]), "staged rows");

@@ -211,15 +211,14 @@ where
         self.nothing()
     }
     #[inline(always)]
-    fn blank(&self) -> Option<X::Bits> {
-        // Zero, as below.
-        Some(X::Bits::ZERO)
-    }
-    #[inline(always)]
     fn whole<S: Simt, const N: usize>(&self, s: &S, w: [[u32; 4]; N]) -> (Self, [[u32; 4]; N]) {
         // Zero changes no sum of magnitudes, which are not negative.
         let w = if s.branch(self.skip) { without_nan::<S, X, N>(s, w, 0) } else { w };
         (Self { skip: false, ..*self }, w)
+    }
+    #[inline(always)]
+    fn blank(&self) -> Option<X::Bits> {
+        Some(X::Bits::ZERO)
     }
     #[inline(always)]
     fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {
