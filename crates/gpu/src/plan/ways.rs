@@ -156,11 +156,11 @@ fn columns_that_no_lane_reads_at_once_are_taken_by_teams_of_few_lanes() {
         let plan = in_order(Op::Sum, dtype, &[268_435_456 / dtype.size() / columns, columns], 0, 1);
         (classes(&plan), plan.launches[0].block)
     };
-    // Three and five lanes; 18 in each of two panels, of which warps would use a little more than half.
-    assert_eq!(block(DType::BF16, 21), ("columns".into(), 192));
-    assert_eq!(block(DType::F32, 17), ("columns".into(), 160));
-    assert_eq!(block(DType::BF16, 278), ("columns".into(), 160));
-    assert_eq!(block(DType::BF16, 781).1, 256);
+    // Three and five lanes; 18 in each of two panels, of which warps would use a little more than half; 98.
+    let blocks = [(DType::BF16, 21, 192), (DType::F32, 17, 160), (DType::BF16, 278, 160), (DType::BF16, 781, 256)];
+    for (dtype, columns, threads) in blocks {
+        assert_eq!(block(dtype, columns), ("columns".into(), threads), "{dtype} {columns}");
+    }
 }
 
 #[test]
@@ -176,11 +176,16 @@ fn blocks_have_no_warps_without_tiles() {
 #[test]
 fn each_layout_has_the_way_that_was_fastest() {
     let c = [0, 1, 2];
-    assert_eq!(ways(Op::Norm, DType::F16, &[262_144, 2, 256], &c, &[1]), "shallow");
-    assert_eq!(ways(Op::Norm, DType::F64, &[262_144, 2, 64], &c, &[1]), "staged");
-    assert_eq!(ways(Op::Sum, DType::U8, &[9578, 2, 14_013], &c, &[0]), "columns");
-    assert_eq!(ways(Op::Norm, DType::BF16, &[131_072, 512, 2], &c, &[0, 2]), "tiled rows");
-    assert_eq!(ways(Op::Norm, DType::BF16, &[256, 64, 8192], &[2, 1, 0], &[1, 2]), "columns rows");
+    let all: [(Op, DType, [usize; 3], [usize; 3], &[usize], &str); 5] = [
+        (Op::Norm, DType::F16, [262_144, 2, 256], c, &[1], "shallow"),
+        (Op::Norm, DType::F64, [262_144, 2, 64], c, &[1], "staged"),
+        (Op::Sum, DType::U8, [9578, 2, 14_013], c, &[0], "columns"),
+        (Op::Norm, DType::BF16, [131_072, 512, 2], c, &[0, 2], "tiled rows"),
+        (Op::Norm, DType::BF16, [256, 64, 8192], [2, 1, 0], &[1, 2], "columns rows"),
+    ];
+    for (op, dtype, shape, order, axes, want) in all {
+        assert_eq!(ways(op, dtype, &shape, &order, axes), want, "{op} {dtype} {shape:?}");
+    }
     // Two rows of eight side by side, and others far apart.
     let own = ways(Op::Sum, DType::BF16, &[131_072, 8, 64, 2], &[2, 0, 3, 1], &[1]);
     assert_eq!(own, "staged transpose");
