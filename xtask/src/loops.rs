@@ -1,7 +1,7 @@
 //! `cargo xtask loops`: reads the machine code of the CPU's hottest loops.
 //!
 //! 1. The functions of `warpfold_cpu::hot` name the loops. Their calls lead to the instances of each level of vector
-//!    instructions: `simd::avx512` and `simd::avx2`, and, in the kernel itself, the baseline.
+//!    instructions: `simd::avx512` and `simd::avx2`. (The baseline of x86-64 has no loops of kernels.)
 //! 2. In each instance some loop must have packed instructions of the level's width ([`LOOPS`] says which).
 //!    In a program that a linker has robbed of these names, as many instances must have such loops.
 //! 3. No loop of any instance, hot or not, may call anything but memcpy and its kin, the allocator, and what never
@@ -41,7 +41,7 @@ const LOOPS: [(&str, &[&str]); 19] = [
 ];
 
 /// The levels: the function that is compiled for it, and its registers.
-const LEVELS: [(&str, &str); 3] = [("baseline", "%xmm"), ("avx2", "%ymm"), ("avx512", "%zmm")];
+const LEVELS: [(&str, &str); 2] = [("avx2", "%ymm"), ("avx512", "%zmm")];
 
 /// What a loop may call: the rest of these names are the results of single outputs, and the ways of what is not finite,
 /// or not ordinary.
@@ -151,7 +151,7 @@ fn look(functions: &BTreeMap<String, Function>) -> Found {
 /// hot loops.
 fn missing(functions: &BTreeMap<String, Function>) -> Vec<String> {
     let mut wrong = Vec::new();
-    for (level, register) in &LEVELS[1..] {
+    for (level, register) in &LEVELS {
         let instances =
             || functions.iter().filter(|(name, _)| name.contains(&format!("simd::{level}"))).map(|(_, f)| f);
         for (_, packed) in LOOPS {
@@ -168,14 +168,13 @@ fn missing(functions: &BTreeMap<String, Function>) -> Vec<String> {
     wrong
 }
 
-/// The functions that a hot loop leads to at a level: itself and what it calls for the baseline, the instances for the
-/// others.
+/// The instances of a level that a hot loop leads to.
 fn reached<'a>(functions: &'a BTreeMap<String, Function>, from: &str, level: &str) -> Vec<&'a Function> {
     let (mut seen, mut next, mut found) = (BTreeSet::new(), vec![(from.to_owned(), 0)], Vec::new());
     while let Some((name, depth)) = next.pop() {
         let Some(function) = functions.get(&name).filter(|_| seen.insert(name.clone())) else { continue };
         let at = LEVELS.iter().rev().find(|(level, _)| name.contains(&format!("simd::{level}"))).map(|l| l.0);
-        if at.unwrap_or("baseline") == level {
+        if at == Some(level) {
             found.push(function);
         }
         if depth < 6 && at.is_none_or(|at| at == level) {
@@ -195,7 +194,6 @@ mod tests {
         let mut text = String::new();
         for (i, (hot, packed)) in super::LOOPS.iter().enumerate() {
             text += &format!("0000000000000000 <warpfold_cpu::hot::{hot}::h0>:\n");
-            text += &body(packed[0], "%xmm");
             for level in ["avx2", "avx512"] {
                 text += &format!("   9:\tcall   20 <warpfold_cpu::simd::{level}::h{i}>\n");
             }

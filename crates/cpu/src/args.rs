@@ -13,7 +13,7 @@ use super::kernel::Kernel;
 use super::panel::{Panel, TILE};
 use super::policy::{AHEAD, FEW_DENSE_COLUMNS, MOST_ROWS, PANEL, SHORT_BYTES};
 use super::search::{SEARCH, SOME, find, first_final, place};
-use super::simd::{fold_lanes, prefetch, vectorize};
+use super::simd::{fold_lanes, prefetch, vectors};
 use super::stretches::{first_stretch, most};
 
 /// The kernel of argmin and argmax.
@@ -75,14 +75,14 @@ impl<T: Element> Kernel for ArgScan<T> {
         {
             return left;
         }
-        vectorize(
+        vectors(
             #[inline(always)]
             || scan(&self.0, x, start, left),
         )
     }
 
     unsafe fn ends(&self, x: *const T, step: isize, len: usize, out: &mut [MaybeUninit<ArgNode<T::Key>>]) -> bool {
-        vectorize(
+        vectors(
             #[inline(always)]
             || {
                 for (i, out) in out.iter_mut().enumerate() {
@@ -101,7 +101,7 @@ impl<T: Element> Kernel for ArgScan<T> {
     }
 
     fn rows(&self, x: &[T], len: usize, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
-        vectorize(
+        vectors(
             #[inline(always)]
             || match len {
                 SEARCH => one_piece(&self.0, x, out),
@@ -154,7 +154,7 @@ impl<T: Element> Kernel for ArgScan<T> {
 
     #[inline(never)]
     fn dense_after(&self, x: &[T], start: u64, nodes: &mut [ArgNode<T::Key>]) {
-        vectorize(
+        vectors(
             #[inline(always)]
             || {
                 let (arg, width) = (&self.0, nodes.len());
@@ -190,7 +190,7 @@ impl<T: Element> ArgScan<T> {
         start: u64,
         nodes: &mut [MaybeUninit<ArgNode<T::Key>>],
     ) {
-        vectorize(
+        vectors(
             #[inline(always)]
             // SAFETY: the caller's.
             || unsafe { columns(&self.0, first, rows, start, nodes) },

@@ -9,9 +9,10 @@ use warpfold_array::{Collect, Hole, Progress, Scalar, Value as Element, Values};
 use warpfold_core::{DType, Reducer, with_dtype};
 
 use crate::engine::{Cuts, Labels, Storing, Work, one_block};
+use crate::fallback::Fallback;
 use crate::kernel::{Item as Elem, Kernel};
-use crate::load::Load;
-use crate::loops::{By, Fetch, Item, Loops, Node, Value};
+use crate::load::{By, Fetch, Load};
+use crate::loops::{Item, Loops, Node, Value};
 use crate::output::{Output, large_pages};
 use crate::store::{Store, Stored};
 use crate::wire::Wire;
@@ -105,8 +106,9 @@ impl Then<'_> {
 
     /// Calls the function with a kernel that writes outputs where there is room for an `O` each.
     fn bind<O: Stored, K: Kernel<R: Reducer<Acc: Wire>>, L: Load<Elem<K>>>(self, kernel: &K, load: &L) {
+        let fallback = Fallback(kernel);
         self.0(&Bound {
-            kernel,
+            kernel: fallback.or_own(),
             load: &By::<Elem<K>, L>(load, PhantomData),
             collect: collect::<O>,
             collect_some: collect_some::<O>,

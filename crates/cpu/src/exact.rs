@@ -11,7 +11,7 @@ use super::kernel::{Kernel, each_row};
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
 use super::periods::fold_periods;
 use super::policy::{AHEAD, BLOCK, FEW_DENSE_COLUMNS, HIGH, PANEL, SHORT_BYTES};
-use super::simd::{prefetch, vectorize};
+use super::simd::{prefetch, vectors};
 use super::tree::Ragged;
 
 /// Integers of so few bits that the sum and the sum of squares of a few thousand of them are exact.
@@ -101,7 +101,7 @@ impl<T: Small> Kernel for Exact<T> {
     }
 
     fn block(&self, x: &[T], _start: u64) -> Moments<f64> {
-        vectorize(
+        vectors(
             #[inline(always)]
             || exact_block(&self.0, x).moments,
         )
@@ -120,7 +120,7 @@ impl<T: Small> Kernel for Exact<T> {
     unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<Moments<f64>>]) {
         debug_assert!(panel.groups == 1, "dense rows are not cut into groups");
         if size_of::<T>() == 1 {
-            return vectorize(
+            return vectors(
                 #[inline(always)]
                 // SAFETY: the caller vouches for an element of each node in every row, and for a tile of nodes.
                 || unsafe {
@@ -139,9 +139,9 @@ impl<T: Small> Kernel for Exact<T> {
                 panel,
                 out,
                 #[inline(always)]
-                |level, rows, at, out| {
+                |_, rows, at, out| {
                     if !rows.len().is_power_of_two() {
-                        return fold_tile::<false, _, _>(level, &self.0, rows, at, out);
+                        return fold_tile::<false, _, _>(&self.0, rows, at, out);
                     }
                     let ((sums, squares), n) = (T::sums_tile(rows), rows.len() as f64);
                     let scale = 1.0 / n;
@@ -158,7 +158,7 @@ impl<T: Small> Kernel for Exact<T> {
     const DENSE: bool = true;
 
     fn dense(&self, x: &[T], _start: u64, out: &mut [MaybeUninit<Moments<f64>>]) {
-        vectorize(
+        vectors(
             #[inline(always)]
             || {
                 let rows = x.len() / out.len();

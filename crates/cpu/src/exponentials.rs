@@ -21,7 +21,9 @@ use super::high::{fold_high, fold_high_columns};
 use super::kernel::{Item, Kernel, Tree, any_rows, each_row};
 use super::panel::{Panel, TILE, fold_tile};
 use super::policy::{AHEAD, BLOCK, HIGH, PANEL, SHORT};
-use super::simd::{Simd, at_level, fold_lanes, inlined, prefetch, vectorize, written};
+#[cfg(feature = "reductions")]
+use super::simd::at_level;
+use super::simd::{Simd, fold_lanes, inlined, prefetch, vectorize, vectors, vectors_at_level, written};
 #[cfg(feature = "reductions")]
 use super::terms::Fused;
 use super::terms::{Exponent, Terms, with_terms};
@@ -69,7 +71,7 @@ impl<T: Exponent> Kernel for Exponentials<T> {
     fn block(&self, x: &[T], start: u64) -> Node<T> {
         let mut tile = [const { MaybeUninit::<T::Float>::uninit() }; BLOCK];
         let tile = &mut tile[..x.len()];
-        let terms = at_level(
+        let terms = vectors_at_level(
             #[inline(always)]
             |level| match (level, self.rounded_to()) {
                 (Simd::Baseline, _) => exponentials(&Terms::<T::Float, T::Float>(PhantomData), x, tile).then_some(None),
@@ -93,7 +95,7 @@ impl<T: Exponent> Kernel for Exponentials<T> {
         if !len.is_power_of_two() {
             return each_row(self, x, len, out);
         }
-        let ordinary = at_level(
+        let ordinary = vectors_at_level(
             #[inline(always)]
             |level| {
                 if !all_ordinary(x) {
@@ -120,7 +122,7 @@ impl<T: Exponent> Kernel for Exponentials<T> {
         let mut nodes = [Powers { scale: T::Float::ZERO, sum: T::Float::ZERO }; LOGS];
         for (x, out) in x.chunks(LOGS).zip(out.chunks_mut(LOGS)) {
             let nodes = &mut nodes[..x.len()];
-            vectorize(
+            vectors(
                 #[inline(always)]
                 || {
                     for (node, &x) in nodes.iter_mut().zip(x) {
@@ -188,7 +190,7 @@ impl<T: Exponent> Kernel for Exponentials<T> {
     }
 
     unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<Node<T>>]) {
-        at_level(
+        vectors_at_level(
             #[inline(always)]
             // SAFETY: the caller vouches for a group's share of `out` in every row.
             |level| unsafe {
@@ -227,7 +229,7 @@ fn sums_of_columns<T: Exponent, R: Reducer<Item = T::Float, Acc = T::Float>>(
             if size_of::<T>() == size_of::<T::Float>() {
                 // SAFETY: elements that are not narrow are their own floats.
                 let rows = unsafe { &*(std::ptr::from_ref(rows) as *const [&[T::Float; TILE]]) };
-                fold_tile::<true, _, _>(level, terms, rows, 0, &mut sums);
+                fold_tile::<true, _, _>(terms, rows, 0, &mut sums);
             } else {
                 fold_widened(level, terms, rows, 0, &mut sums);
             }

@@ -15,7 +15,7 @@ use super::panel::Panel;
 use super::periods::fold_periods;
 use super::policy::{AHEAD_LIGHT, FEW_DENSE_COLUMNS, FEW_ROWS, SHORT_BYTES};
 use super::running::{Running, run};
-use super::simd::{fold_lanes, inlined, prefetch, vectorize};
+use super::simd::{fold_lanes, inlined, prefetch, vectors};
 
 /// The kernel of minimum and maximum.
 #[derive(Clone)]
@@ -68,7 +68,7 @@ impl<T: Element> Kernel for Peak<T> {
     }
 
     fn block(&self, x: &[T], start: u64) -> T::Key {
-        vectorize(
+        vectors(
             #[inline(always)]
             || {
                 let best = best(
@@ -91,7 +91,7 @@ impl<T: Element> Kernel for Peak<T> {
     }
 
     unsafe fn panel_after(&self, rows: &[*const T], _start: u64, nodes: &mut [T::Key]) {
-        vectorize(
+        vectors(
             #[inline(always)]
             // SAFETY: the caller vouches for an element of each node in every row.
             || unsafe { run(self, rows, nodes) },
@@ -110,7 +110,7 @@ impl<T: Element> Kernel for Peak<T> {
 
     #[inline(never)]
     fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<T::Key>]) {
-        vectorize(
+        vectors(
             #[inline(always)]
             || {
                 greatest(

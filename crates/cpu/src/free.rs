@@ -9,7 +9,7 @@ use warpfold_core::{Element, Real, Reducer};
 use super::kernel::{Kernel, each_row};
 use super::panel::{Panel, fold_columns_by, run_tile};
 use super::policy::{LONG_BLOCK, SHORT_BYTES};
-use super::simd::{array, vectorize_256};
+use super::simd::{array, vectors_256};
 
 /// Lanes, each of which has a running node. 64 nodes of i32 fill eight AVX2 registers, which hides the latency of an
 /// instruction.
@@ -117,7 +117,7 @@ impl<R: OrderFree> Kernel for Lanes<R> {
     }
 
     unsafe fn panel(&self, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
-        vectorize_256(
+        vectors_256(
             #[inline(always)]
             || {
                 // SAFETY: the caller vouches for a group's share of `out` in every row.
@@ -134,7 +134,7 @@ impl<R: OrderFree> Kernel for Lanes<R> {
     }
 
     fn block(&self, x: &[R::Item], start: u64) -> R::Acc {
-        vectorize_256(
+        vectors_256(
             #[inline(always)]
             || self.0.block(x, start),
         )

@@ -12,7 +12,7 @@ use super::kernel::{Kernel, Tree, any_rows, each_row};
 use super::lanes::lanes;
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_padded, fold_tile};
 use super::policy::{AHEAD, BLOCK, PANEL, SHORT};
-use super::simd::{Simd, array, at_level, inlined, prefetch, vectorize};
+use super::simd::{Simd, array, inlined, prefetch, vectorize, vectors_at_level};
 use super::staggered::{Staggered, by_tiles, fold_staggered, item_of, units, with_rows};
 use super::tree::{GROUP, PIECE, lift_pairs, upper_levels};
 
@@ -41,13 +41,13 @@ impl<T: Half, W: Term> Kernel for Halves<T, W> {
         let wide = self.0.of::<f32>();
         if len < GROUP {
             let mut tile = [const { MaybeUninit::uninit() }; BLOCK];
-            let x = at_level(
+            let x = vectors_at_level(
                 #[inline(always)]
                 |level| widened(level, x, &mut tile),
             );
             return any_rows(&Tree(wide), x, len, out);
         }
-        at_level(
+        vectors_at_level(
             #[inline(always)]
             |level| {
                 fold_rows_by::<true, _>(
@@ -131,7 +131,7 @@ pub(super) fn block_of_sum<T: Wide, W: Term>(sum: &Sum<T, W, Plain>, x: &[T], st
 where
     Plain: Precision<T::Float, Real = T::Float>,
 {
-    at_level(
+    vectors_at_level(
         #[inline(always)]
         |level| {
             if T::DTYPE != DType::F16 || lanes(level, sum) > 0 {
@@ -178,15 +178,12 @@ pub(super) fn fold_widened<T: Wide, R: Reducer<Item = T::Float>>(
             if let Ok(rows) = <&[&[T; TILE]; $n]>::try_from(rows) {
                 let wide: [[T::Float; TILE]; $n] = array!($n, r => T::widen(level, rows[r]));
                 let wide: [&[T::Float; TILE]; $n] = array!($n, r => &wide[r]);
-                return fold_tile::<true, _, _>(level, reducer, &wide, start, out);
+                return fold_tile::<true, _, _>(reducer, &wide, start, out);
             }
         )*};
     }
     // Numbers that the compiler knows.
-    known!(PANEL);
-    if level.has_few() {
-        known!(1, 2, 3, 4);
-    }
+    known!(PANEL, 1, 2, 3, 4);
     let n = rows.len();
     if let Some(absent) = reducer.identity().filter(|_| R::PADDED) {
         let wide: [[T::Float; TILE]; PANEL] = array!(PANEL, r => T::widen(level, rows[r.min(n - 1)]));
@@ -196,7 +193,7 @@ pub(super) fn fold_widened<T: Wide, R: Reducer<Item = T::Float>>(
     for (row, wide) in rows.iter().zip(&mut wide) {
         *wide = T::widen(level, row);
     }
-    fold_tile::<true, _, _>(level, reducer, &wide.each_ref()[..n], start, out);
+    fold_tile::<true, _, _>(reducer, &wide.each_ref()[..n], start, out);
 }
 
 /// [`fold_staggered`] of elements that are widened first, unless they are floats of that type.
@@ -213,7 +210,7 @@ pub(super) unsafe fn fold_staggered_wide<T: Wide, R: Reducer<Item = T::Float>>(
         // SAFETY: the caller's; the elements are of one type.
         return unsafe { fold_staggered(reducer, rows.cast(), out) };
     }
-    at_level(
+    vectors_at_level(
         #[inline(always)]
         |level| {
             // SAFETY: the caller's.

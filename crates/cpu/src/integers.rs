@@ -15,7 +15,7 @@ use super::panel::{Panel, TILE};
 use super::periods::fold_periods;
 use super::policy::{AHEAD, FEW_DENSE_COLUMNS, SHORT_BYTES};
 use super::running::{Running, run};
-use super::simd::{Aligned, array, at_level, fold_lanes, inlined, prefetch, vectorize};
+use super::simd::{Aligned, array, fold_lanes, inlined, prefetch, vectorize, vectors, vectors_at_level};
 use super::totals::Total;
 use super::tree::PIECE;
 
@@ -252,7 +252,7 @@ impl<T: Summed<N>, N: Total> Kernel for Integers<T, N> {
     }
 
     fn block(&self, x: &[T], _start: u64) -> N {
-        vectorize(
+        vectors(
             #[inline(always)]
             || T::sum(x),
         )
@@ -265,7 +265,7 @@ impl<T: Summed<N>, N: Total> Kernel for Integers<T, N> {
         if size_of::<N>() > 8 || !len.is_power_of_two() {
             return each_row(self, x, len, out);
         }
-        at_level(
+        vectors_at_level(
             #[inline(always)]
             |level| fold_rows(level, &self.0, x, len, out),
         );
@@ -279,7 +279,7 @@ impl<T: Summed<N>, N: Total> Kernel for Integers<T, N> {
 
     #[inline(never)]
     unsafe fn panel_after(&self, rows: &[*const T], _start: u64, nodes: &mut [N]) {
-        vectorize(
+        vectors(
             #[inline(always)]
             // SAFETY: the caller vouches for an element of each node in every row.
             || unsafe { run(self, rows, nodes) },
@@ -319,7 +319,7 @@ impl<T: Summed<N>, N: Total> Kernel for Integers<T, N> {
 
     #[inline(never)]
     fn dense_after(&self, x: &[T], _start: u64, nodes: &mut [N]) {
-        vectorize(
+        vectors(
             #[inline(always)]
             || T::add_dense(x, nodes),
         );

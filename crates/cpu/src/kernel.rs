@@ -7,10 +7,10 @@ use warpfold_core::Reducer;
 use super::block::{fold_rows, tree_block};
 use super::panel::{Panel, fold_columns};
 use super::policy::{BLOCK, MOST_ROWS, PANEL, SHORT};
-use super::simd::{self, Simd, at_level};
+use super::simd::{self, Simd, vectors_256, vectors_at_level};
 use super::staggered::{Staggered, fold_staggered};
 use super::tree::{NODES, combine_many, combine_nodes, tree_levels};
-use super::uneven::{TILE, fold_ragged};
+use super::uneven::fold_ragged;
 
 /// A reducer and its inner loops.
 ///
@@ -92,13 +92,13 @@ pub trait Kernel: Sync {
         any_rows(self, x, len, out);
     }
 
+    /// Whether the kernel implements [`Kernel::columns`], if its reducer has an identity.
+    const RAGGED: bool = false;
+
     /// The trees over the first `lens[i]` elements of each column i, in tiles. A tile has sixteen columns, row after
-    /// row, and a multiple of four rows. The node of no elements is the identity, or any node if there is no identity.
-    fn columns(&self, x: &[Item<Self>], lens: &[u32], out: &mut [MaybeUninit<Acc<Self>>])
-    where
-        Self: Sized,
-    {
-        any_columns(self, x, lens, out);
+    /// row, and a multiple of four rows. The node of no elements is the identity.
+    fn columns(&self, _x: &[Item<Self>], _lens: &[u32], _out: &mut [MaybeUninit<Acc<Self>>]) {
+        unreachable!("this kernel has no columns of unequal lengths")
     }
 
     /// The trees over each column of each group of at most [`Kernel::ROWS`] rows. There are at least as many columns as
@@ -108,16 +108,16 @@ pub trait Kernel: Sync {
     /// Every row is good for a group's share of `out`.
     unsafe fn panel(&self, panel: Panel<'_, Item<Self>>, out: &mut [MaybeUninit<Acc<Self>>]) {
         if Self::VECTORS && Self::WIDE {
-            return at_level(
+            return vectors_at_level(
                 #[inline(always)]
                 // SAFETY: the caller vouches for a group's share of `out` in every row.
-                |level| unsafe { fold_columns::<true, _>(level, self.reducer(), panel, out) },
+                |_| unsafe { fold_columns::<true, _>(self.reducer(), panel, out) },
             );
         }
-        vectorize::<Self, _>(
+        leveled::<Self, _>(
             #[inline(always)]
             // SAFETY: as above.
-            || unsafe { fold_columns::<false, _>(Simd::Baseline, self.reducer(), panel, out) },
+            |_| unsafe { fold_columns::<false, _>(self.reducer(), panel, out) },
         );
     }
 
@@ -183,7 +183,7 @@ pub trait Kernel: Sync {
 
     /// Results of elements, each of which is an output by itself.
     fn single(&self, x: &[Item<Self>], out: &mut [MaybeUninit<<Self::R as Reducer>::Output>]) {
-        simd::vectorize_256(
+        vectors_256(
             #[inline(always)]
             || {
                 // As in `finish_each`.
@@ -244,16 +244,20 @@ pub(super) fn vectorize<K: Kernel + ?Sized, T>(f: impl FnOnce() -> T) -> T {
     }
 }
 
-/// [`vectorize`] for code that differs between levels. Below AVX-512 a kernel that is not wide has the baseline's.
+/// [`vectors_at_level`] for the levels that the kernel uses. Below AVX-512 a kernel that is not wide has the baseline's
+/// code.
 #[inline(always)]
 fn leveled<K: Kernel + ?Sized, T>(f: impl FnOnce(Simd) -> T) -> T {
-    if K::VECTORS && K::WIDE {
-        return at_level(f);
+    if !K::VECTORS {
+        f(Simd::Baseline)
+    } else if K::WIDE {
+        vectors_at_level(f)
+    } else {
+        vectors_256(
+            #[inline(always)]
+            || f(Simd::Baseline),
+        )
     }
-    vectorize::<K, _>(
-        #[inline(always)]
-        || f(Simd::Baseline),
-    )
 }
 
 /// [`Kernel::rows`] of any kernel.
@@ -299,21 +303,6 @@ pub(super) unsafe fn each_column<R: Reducer>(reducer: &R, panel: Panel<'_, R::It
     }
 }
 
-/// [`Kernel::columns`] of any kernel.
-fn any_columns<K: Kernel>(kernel: &K, x: &[Item<K>], lens: &[u32], out: &mut [MaybeUninit<Acc<K>>]) {
-    let mut column = Vec::new();
-    let tiles = x.chunks_exact(x.len() / (lens.len() / TILE)).zip(lens.as_chunks::<TILE>().0);
-    for ((x, lens), out) in tiles.zip(out.as_chunks_mut::<TILE>().0) {
-        for (i, (&len, out)) in lens.iter().zip(out).enumerate() {
-            column.clear();
-            // If a column is empty and there is no identity, the node of the column's first place stands for it.
-            column.extend(x[i..].iter().step_by(TILE).take(len.max(1) as usize));
-            let identity = kernel.reducer().identity().filter(|_| len == 0);
-            out.write(identity.unwrap_or_else(|| kernel.block(&column, 0)));
-        }
-    }
-}
-
 /// An element, as the kernel reads it.
 pub type Item<K> = <<K as Kernel>::R as Reducer>::Item;
 /// A node of the tree.
@@ -349,13 +338,16 @@ impl<R: Reducer> Kernel for Tree<R> {
         )
     }
 
+    const RAGGED: bool = Self::WIDE;
+
     fn columns(&self, x: &[R::Item], lens: &[u32], out: &mut [MaybeUninit<R::Acc>]) {
-        match self.0.identity() {
-            Some(identity) if size_of::<R::Acc>() == align_of::<R::Acc>() => vectorize::<Self, _>(
+        if Self::RAGGED
+            && let Some(identity) = self.0.identity()
+        {
+            leveled::<Self, _>(
                 #[inline(always)]
-                || fold_ragged(&self.0, identity, x, lens, out),
-            ),
-            _ => any_columns(self, x, lens, out),
+                |_| fold_ragged(&self.0, identity, x, lens, out),
+            );
         }
     }
 

@@ -13,6 +13,7 @@ pub mod engine;
 pub mod exact;
 pub mod exponentials;
 pub mod extrema;
+mod fallback;
 pub mod free;
 mod gate;
 pub mod gather;

@@ -14,7 +14,7 @@ use super::kernel::Kernel;
 use super::moves::by_number;
 use super::panel::{Panel, TILE};
 use super::policy::{AHEAD, BLOCK, HIGH, PANEL, SHORT};
-use super::simd::{Simd, at_level, inlined, prefetch, vectorize};
+use super::simd::{Simd, inlined, prefetch, vectorize, vectors_at_level};
 use super::wire::fields;
 
 /// A float that is its own mean.
@@ -48,7 +48,7 @@ pub(super) unsafe fn counted_columns<T: Wide<Float: Plainly>, A: Copy>(
     join: impl Fn(&Level<T::Float, TILE>, &mut Level<T::Float, TILE>),
     counted: impl Fn(Three<T::Float>) -> A,
 ) {
-    at_level(
+    vectors_at_level(
         #[inline(always)]
         |level| {
             // SAFETY: the caller vouches for a group's share of `out` in every row.
@@ -302,11 +302,11 @@ impl<T: Wide<Float: Plainly>> Kernel for Deviations<T> {
     }
 
     fn block(&self, x: &[T], _start: u64) -> Counted<Moments<T::Float>> {
-        at_level(
+        vectors_at_level(
             #[inline(always)]
             |level| {
                 let root = match x.len() {
-                    ..=LONGEST if level.has_few() => root_of_few(&leaves(level, x)),
+                    ..=LONGEST => root_of_few(&leaves(level, x)),
                     _ => root(&leaves(level, x), x.len().div_ceil(LEAF)),
                 };
                 root.counted()

@@ -2,6 +2,7 @@
 //! place. Others are copied to a tile: elements of other strides, another dtype or the other byte order, elements that
 //! are not aligned, and elements with a mask.
 
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use half::{bf16, f16};
@@ -10,6 +11,7 @@ use warpfold_core::{DType, Element, Kind, with_dtype};
 use super::gather::{
     Gather, convert, gather_other, gather_rounded, gather_same, to_f64, truths, widen_bf16, widen_f16,
 };
+use super::loops::Item;
 use warpfold_array::problem::{At, Dim};
 
 /// How a kernel's elements come out of memory.
@@ -157,5 +159,45 @@ impl Loaded for f32 {
             (DType::BF16, _) if !swap => widen_bf16,
             _ => with_dtype!(dtype, S => gather_other::<S, f32>(swap)),
         }
+    }
+}
+
+/// A way of loading without its types.
+pub trait Fetch: Sync {
+    /// [`Load::WHOLE`].
+    fn whole(&self) -> bool;
+
+    /// [`Load::NUMBERS`].
+    fn numbers(&self) -> bool;
+
+    /// [`Load::direct`].
+    fn direct(&self) -> bool;
+
+    /// [`Load::gather`].
+    ///
+    /// # Safety
+    /// The elements and their mask are readable, and `to` has room for `n` elements of the kernel's type.
+    unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut Item);
+}
+
+/// Elements of a type, by a way of loading them.
+pub struct By<'a, T, L>(pub &'a L, pub PhantomData<fn() -> T>);
+
+impl<T, L: Load<T>> Fetch for By<'_, T, L> {
+    fn whole(&self) -> bool {
+        L::WHOLE
+    }
+
+    fn numbers(&self) -> bool {
+        L::NUMBERS
+    }
+
+    fn direct(&self) -> bool {
+        self.0.direct()
+    }
+
+    unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut Item) {
+        // SAFETY: the caller vouches for `n` readable elements, and for room for as many at `to`.
+        unsafe { self.0.gather(at, dim, n, to.cast()) };
     }
 }

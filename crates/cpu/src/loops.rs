@@ -6,11 +6,9 @@
 
 use std::mem::MaybeUninit;
 
-use warpfold_array::problem::{At, Dim};
 use warpfold_core::Reducer;
 
 use super::kernel::{Acc, Item as Elem, Kernel};
-use super::load::Load;
 use super::panel::Panel;
 use super::policy::PANEL;
 use super::staggered::Staggered;
@@ -30,6 +28,9 @@ pub struct Value([u8; 0]);
 
 /// The greatest alignment of a node.
 pub const ALIGN: usize = 64;
+
+/// The most bytes of a node.
+pub const MOST_NODE: usize = 4 * ALIGN;
 
 /// The facts about a kernel's types that the engines need.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,6 +63,8 @@ pub struct Facts {
     pub dense_items: usize,
     /// [`Kernel::STAGGERED`].
     pub staggered: bool,
+    /// Whether [`Loops::columns`] is implemented.
+    pub ragged: bool,
 }
 
 /// The loops of a kernel, by addresses. Each method does what the method of [`Kernel`] that it names does.
@@ -136,6 +139,9 @@ pub trait Loops: Sync {
     /// value.
     unsafe fn finish_each(&self, nodes: *const Node, counts: &[u32], to: *mut Value) -> bool;
 
+    /// The node of no elements. Returns whether there is one.
+    unsafe fn identity(&self, to: *mut Node) -> bool;
+
     /// The value of no elements. Returns whether there is one.
     unsafe fn finish_empty(&self, to: *mut Value) -> bool;
 
@@ -192,6 +198,7 @@ impl<K: Kernel> Loops for K {
             dense: K::DENSE,
             dense_items: K::DENSE_ITEMS,
             staggered: K::STAGGERED,
+            ragged: K::RAGGED && self.reducer().identity().is_some(),
         }
     }
 
@@ -323,6 +330,12 @@ impl<K: Kernel> Loops for K {
         true
     }
 
+    unsafe fn identity(&self, to: *mut Node) -> bool {
+        let identity = self.reducer().identity();
+        // SAFETY: the caller passes room for a node.
+        identity.map(|node| unsafe { to.cast::<Acc<K>>().write(node) }).is_some()
+    }
+
     unsafe fn finish_empty(&self, to: *mut Value) -> bool {
         let value = self.reducer().finish_empty();
         // SAFETY: the caller passes room for a value.
@@ -354,45 +367,5 @@ fn short<K: Kernel>(kernel: &K, x: &[Elem<K>], at: u64) -> Acc<K> {
         // A block takes longer to begin than so few elements take without one.
         ..=PANEL => few(kernel.reducer(), x, at),
         _ => kernel.block(x, at),
-    }
-}
-
-/// A way of loading without its types.
-pub trait Fetch: Sync {
-    /// [`Load::WHOLE`].
-    fn whole(&self) -> bool;
-
-    /// [`Load::NUMBERS`].
-    fn numbers(&self) -> bool;
-
-    /// [`Load::direct`].
-    fn direct(&self) -> bool;
-
-    /// [`Load::gather`].
-    ///
-    /// # Safety
-    /// The elements and their mask are readable, and `to` has room for `n` elements of the kernel's type.
-    unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut Item);
-}
-
-/// Elements of a type, by a way of loading them.
-pub struct By<'a, T, L>(pub &'a L, pub std::marker::PhantomData<fn() -> T>);
-
-impl<T, L: Load<T>> Fetch for By<'_, T, L> {
-    fn whole(&self) -> bool {
-        L::WHOLE
-    }
-
-    fn numbers(&self) -> bool {
-        L::NUMBERS
-    }
-
-    fn direct(&self) -> bool {
-        self.0.direct()
-    }
-
-    unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut Item) {
-        // SAFETY: the caller vouches for `n` readable elements, and for room for as many at `to`.
-        unsafe { self.0.gather(at, dim, n, to.cast()) };
     }
 }

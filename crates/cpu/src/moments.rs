@@ -9,7 +9,7 @@ use super::halves::{Wide, finish_rounded, fold_staggered_wide, fold_widened};
 use super::kernel::{Kernel, any_rows};
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
 use super::policy::{AHEAD, BLOCK, SHORT};
-use super::simd::{Simd, array, at_level, prefetch, vectorize_256};
+use super::simd::{Simd, array, prefetch, vectorize_256, vectors_at_level};
 use super::staggered::Staggered;
 use super::tree::{Level, Ragged, climb, few, tree_levels};
 
@@ -41,7 +41,7 @@ impl<T: Wide> Kernel for Spread<T> {
     }
 
     fn block(&self, x: &[T], start: u64) -> Moments<T::Float> {
-        at_level(
+        vectors_at_level(
             #[inline(always)]
             |level| spread(level, &self.0, x, start),
         )
@@ -51,7 +51,7 @@ impl<T: Wide> Kernel for Spread<T> {
         if len == 1 || len > MOST_IN_PIECE || !len.is_power_of_two() {
             return any_rows(self, x, len, out);
         }
-        at_level(
+        vectors_at_level(
             #[inline(always)]
             |level| match size_of::<T::Float>() {
                 4 => rows_of_pieces::<T, 256, 128, 64, 32>(level, self, x, len, out),
@@ -120,7 +120,7 @@ impl<T: Wide> Spread<T> {
         if T::DTYPE == DType::F16 {
             fold_widened(level, &Deviation::<T::Float>::new(self.0.ddof, self.0.root), rows, start, out);
         } else {
-            fold_tile::<true, _, _>(level, &self.0, rows, start, out);
+            fold_tile::<true, _, _>(&self.0, rows, start, out);
         }
     }
 }
@@ -135,9 +135,9 @@ fn spread<T: Wide>(level: Simd, reducer: &Deviation<T>, x: &[T], start: u64) -> 
     const LEAVES: usize = BLOCK / LEAF;
     const FEW: usize = LEAVES / 8;
     match (size_of::<T::Float>(), x.len()) {
-        (4, ..=MOST_OF_FEW) if level.has_few() => spread_pieces::<T, 256, 128, 64, 32, FEW>(level, reducer, x, start),
+        (4, ..=MOST_OF_FEW) => spread_pieces::<T, 256, 128, 64, 32, FEW>(level, reducer, x, start),
         (4, _) => spread_pieces::<T, 256, 128, 64, 32, LEAVES>(level, reducer, x, start),
-        (_, ..=MOST_OF_FEW) if level.has_few() => spread_pieces::<T, 128, 64, 32, 16, FEW>(level, reducer, x, start),
+        (_, ..=MOST_OF_FEW) => spread_pieces::<T, 128, 64, 32, 16, FEW>(level, reducer, x, start),
         _ => spread_pieces::<T, 128, 64, 32, 16, LEAVES>(level, reducer, x, start),
     }
 }

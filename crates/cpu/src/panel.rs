@@ -6,7 +6,7 @@ use warpfold_core::Reducer;
 
 pub(super) use super::moves::TILE;
 use super::policy::{AHEAD, AHEAD_COLUMNS, PANEL, TALL};
-use super::simd::{Simd, array, at_level, inlined, prefetch};
+use super::simd::{Simd, array, inlined, prefetch, vectors_at_level};
 
 /// Up to [`TALL`] row addresses, on the stack.
 pub struct RowList<T> {
@@ -72,7 +72,6 @@ impl<'a, T> Panel<'a, T> {
 /// Every row is good for a group's share of `out`.
 #[inline(always)]
 pub(super) unsafe fn fold_columns<const KNOWN: bool, R: Reducer>(
-    level: Simd,
     reducer: &R,
     panel: Panel<'_, R::Item>,
     out: &mut [MaybeUninit<R::Acc>],
@@ -83,7 +82,7 @@ pub(super) unsafe fn fold_columns<const KNOWN: bool, R: Reducer>(
             panel,
             out,
             #[inline(always)]
-            |rows, at, out| fold_tile::<KNOWN, _, _>(level, reducer, rows, at, out),
+            |rows, at, out| fold_tile::<KNOWN, _, _>(reducer, rows, at, out),
         );
     }
 }
@@ -98,7 +97,7 @@ pub(super) unsafe fn fold_columns_at_level<const KNOWN: bool, T: Copy, A: Copy>(
     out: &mut [MaybeUninit<A>],
     fold: impl Fn(Simd, &[&[T; TILE]], u64, &mut [MaybeUninit<A>; TILE]),
 ) {
-    at_level(
+    vectors_at_level(
         #[inline(always)]
         |level| {
             // SAFETY: the caller vouches for a group's share of `out` in every row.
@@ -163,7 +162,6 @@ pub(super) unsafe fn fold_columns_by<const KNOWN: bool, T: Copy, A: Copy>(
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "several rows are indexed alike, and the vectoriser sees it")]
 pub(super) fn fold_tile<const KNOWN: bool, R: Reducer, const W: usize>(
-    level: Simd,
     reducer: &R,
     rows: &[&[R::Item; W]],
     start: u64,
@@ -183,7 +181,7 @@ pub(super) fn fold_tile<const KNOWN: bool, R: Reducer, const W: usize>(
         let n = rows.len();
         return fold_padded(reducer, &array!(PANEL, r => rows[r.min(n - 1)]), n, absent, start, out);
     }
-    if KNOWN && level.has_few() {
+    if KNOWN {
         macro_rules! known {
             ($($n:literal)*) => {$(
                 if let Ok(x) = <&[&[R::Item; W]; $n]>::try_from(rows) {

@@ -167,13 +167,6 @@ impl Simd {
         wish.min(Self::best())
     }
 
-    /// Whether few rows, few columns and short blocks have code of their own at this level. Few CPUs of x86-64 lack
-    /// AVX2, so what they run is small.
-    #[inline(always)]
-    pub(crate) fn has_few(self) -> bool {
-        self != Simd::Baseline || !cfg!(target_arch = "x86_64")
-    }
-
     /// The name, as `WARPFOLD_SIMD` takes it.
     pub fn name(self) -> &'static str {
         match self {
@@ -224,6 +217,68 @@ pub fn at_level<R>(f: impl FnOnce(Simd) -> R) -> R {
     }
     #[cfg(not(target_arch = "x86_64"))]
     f(Simd::Baseline)
+}
+
+/// [`at_level`] for the loops of kernels. They are not compiled for the baseline of x86-64, at which few CPUs are:
+/// there `fallback.rs` stands in for them.
+///
+/// # Panics
+/// If the CPU lacks AVX2, and its baseline is that of x86-64.
+#[inline(always)]
+pub fn vectors_at_level<R>(f: impl FnOnce(Simd) -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if Simd::current() == Simd::Avx512 {
+        // SAFETY: as in `at_level`.
+        unsafe { avx512(f) }
+    } else {
+        has_avx2();
+        // SAFETY: the CPU has AVX2.
+        unsafe { avx2(f) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    f(Simd::Baseline)
+}
+
+/// [`vectors_at_level`] for code that is the same at all levels.
+#[inline(always)]
+pub fn vectors<R>(f: impl FnOnce() -> R) -> R {
+    vectors_at_level(
+        #[inline(always)]
+        |_| f(),
+    )
+}
+
+/// [`vectors`] without AVX-512.
+#[inline(always)]
+pub fn vectors_256<R>(f: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    {
+        has_avx2();
+        // SAFETY: the CPU has AVX2.
+        unsafe {
+            avx2(
+                #[inline(always)]
+                |_| f(),
+            )
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    f()
+}
+
+/// Checks that the CPU has AVX2. The level in use may still be the baseline, if it was lowered in the midst of a
+/// reduction.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn has_avx2() {
+    #[cold]
+    #[inline(never)]
+    fn has_best() {
+        assert!(Simd::best() >= Simd::Avx2, "a kernel's loops on a CPU that has no vectors for them");
+    }
+    if Simd::current() == Simd::Baseline {
+        has_best();
+    }
 }
 
 /// `f`, and all that is inlined into it, with AVX-512.

@@ -12,7 +12,7 @@ use warpfold_core::Reducer;
 
 use super::panel::{TILE, copy_out};
 use super::policy::PANEL;
-use super::simd::{array, at_level, inlined};
+use super::simd::{array, inlined, vectors};
 
 /// Names the number of rows as a constant.
 macro_rules! with_rows {
@@ -59,9 +59,9 @@ pub(super) unsafe fn fold_staggered<R: Reducer>(
     rows: Staggered<'_, R::Item>,
     out: &mut [MaybeUninit<R::Acc>],
 ) {
-    at_level(
+    vectors(
         #[inline(always)]
-        |_| {
+        || {
             // SAFETY: the caller's.
             unsafe {
                 by_tiles(

@@ -2,6 +2,7 @@
 
 use warpfold_core::{NotAdjacent, Reducer, Span};
 
+use crate::fallback::block;
 use crate::kernel::{Kernel, Tree};
 use crate::parallel;
 use crate::policy::{BLOCK, CHUNK, ONE_THREAD};
@@ -108,7 +109,7 @@ fn extend<R: Reducer>(kernel: &Tree<R>, span: &mut Span<R::Acc>, mut x: &[R::Ite
         let at = span.end();
         let level = at.trailing_zeros().min(BLOCK.ilog2()).min(x.len().ilog2());
         let (now, later) = x.split_at(1 << level);
-        span.push(kernel.reducer(), level, kernel.block(now, at));
+        span.push(kernel.reducer(), level, block(kernel, now, at));
         x = later;
     }
 }

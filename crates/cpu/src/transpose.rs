@@ -120,7 +120,8 @@ unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, step:
         #[inline(always)]
         // SAFETY: the caller vouches for `n * columns` elements on either side.
         |level| unsafe {
-            if !level.has_few() {
+            // Few CPUs of x86-64 lack AVX2, so what they run is small.
+            if level == Simd::Baseline && cfg!(target_arch = "x86_64") {
                 return blocks(level, x, n, columns, step, to, pitch);
             }
             if pitch == n && n * size_of::<T>() < 16 {

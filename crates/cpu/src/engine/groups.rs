@@ -17,7 +17,7 @@ use super::nodes::{Items, Nodes};
 use super::queues::{Queues, Word};
 use super::span::Span;
 use super::{Labels, Work};
-use crate::loops::{Loops, Value};
+use crate::loops::{Loops, Node, Value};
 use crate::moves::by_size;
 use crate::output::{Output, large_pages};
 use crate::policy::{BLOCK, BUCKETS, COLUMN_BYTES, FEW_GROUPS, LEAST_PART, LEAST_QUEUE};
@@ -93,9 +93,33 @@ impl<'a, T: Word> Columns<'a, T> {
         // SAFETY: the caller vouches for the elements and the room. Places without an element hold zeros or elements of
         // an earlier bucket, which are elements of the kernel's type, too.
         unsafe {
-            let (x, len) = (self.items.as_ptr().cast(), self.items.len());
-            self.nodes.write(self.lens.len(), |to| self.kernel.columns(x, len, &self.lens, to));
-            self.kernel.finish_each(self.nodes.first(), &self.lens[..n], out)
+            let Self { kernel, items, lens, nodes, .. } = self;
+            nodes.write(lens.len(), |to| match kernel.facts().ragged {
+                true => kernel.columns(items.as_ptr().cast(), items.len(), lens, to),
+                false => one_by_one(*kernel, items, self.tile, lens, to),
+            });
+            kernel.finish_each(nodes.first(), &lens[..n], out)
+        }
+    }
+}
+
+/// The nodes of columns in tiles of so many elements, one column after the other. That of a column of no elements is
+/// the identity, or any node if there is none.
+///
+/// # Safety
+/// The elements are of the kernel's type; there is room for a node of each column.
+unsafe fn one_by_one<T: Copy>(kernel: &dyn Loops, items: &[T], tile: usize, lens: &[u32], to: *mut Node) {
+    let (mut column, node) = (Vec::<T>::new(), kernel.facts().node);
+    for (at, &len) in lens.iter().enumerate() {
+        // SAFETY: the caller's.
+        unsafe {
+            let to = to.byte_add(at * node);
+            if len > 0 || !kernel.identity(to) {
+                column.clear();
+                let first = at / TILE * tile + at % TILE;
+                column.extend(items[first..].iter().step_by(TILE).take(len.max(1) as usize));
+                kernel.short(column.as_ptr().cast(), column.len(), 0, to);
+            }
         }
     }
 }

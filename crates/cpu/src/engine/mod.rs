@@ -44,9 +44,10 @@ use warpfold_array::problem::{At, Problem};
 use warpfold_array::{Hole, Progress};
 use warpfold_core::Reducer;
 
+use crate::fallback::Fallback;
 use crate::kernel::{Item as Elem, Kernel};
-use crate::load::Load;
-use crate::loops::{ALIGN, By, Facts, Fetch, Item, Loops, Node, Value};
+use crate::load::{By, Fetch, Load};
+use crate::loops::{Facts, Item, Loops, MOST_NODE, Node, Value};
 use crate::output::Output;
 use crate::parallel::{for_each, results};
 use crate::policy::{BLOCK, ONE_THREAD};
@@ -142,7 +143,9 @@ where
     pub unsafe fn scattered(&self, scatter: &Scatter<'_>) -> bool {
         let Self { kernel, load, problem, base, threads, progress } = *self;
         let load = By::<Elem<K>, L>(load, PhantomData);
-        let work = Work::new(kernel, &load, problem, base, threads, progress).storing(Storing::Apart(scatter));
+        let fallback = Fallback(kernel);
+        let work =
+            Work::new(fallback.or_own(), &load, problem, base, threads, progress).storing(Storing::Apart(scatter));
         // Places of no bytes, which nothing is written to.
         let out = Output::at_address(std::ptr::dangling_mut(), problem.outputs, 0);
         // SAFETY: the caller vouches for the elements, and `scatter` has a place for each output.
@@ -187,7 +190,8 @@ where
         let Self { kernel, load, problem, base, threads, progress } = *self;
         let mut values: Vec<Out<K>> = Vec::with_capacity(n);
         let load = By::<Elem<K>, L>(load, PhantomData);
-        let work = Work::new(kernel, &load, problem, base, threads, progress);
+        let fallback = Fallback(kernel);
+        let work = Work::new(fallback.or_own(), &load, problem, base, threads, progress);
         let out = Output::large(&mut values.spare_capacity_mut()[..n]);
         // SAFETY: `write` has returned true, so it has written all `n` values, as the caller vouches.
         write(&work, &out).then(|| unsafe {
@@ -351,8 +355,8 @@ impl<'a> Work<'a> {
 pub unsafe fn one_block(kernel: &dyn Loops, x: *const Item, n: usize, to: *mut Value) {
     /// Room for any node.
     #[repr(C, align(64))]
-    struct Room([MaybeUninit<u8>; 4 * ALIGN]);
-    let mut room = Room([MaybeUninit::uninit(); 4 * ALIGN]);
+    struct Room([MaybeUninit<u8>; MOST_NODE]);
+    let mut room = Room([MaybeUninit::uninit(); MOST_NODE]);
     assert!(kernel.facts().node <= size_of::<Room>());
     let node: *mut Node = (&raw mut room.0).cast();
     // SAFETY: the caller vouches for the elements and room for a value; a node fits the room, as asserted, which is

@@ -9,7 +9,8 @@ use warpfold_array::problem::{At, Dim};
 
 use super::Work;
 use super::nodes::Items;
-use crate::loops::{Facts, Fetch, Item};
+use crate::load::Fetch;
+use crate::loops::{Facts, Item};
 use crate::moves::{by_size, copy};
 
 /// Sequences of `len` elements, each `pitch` elements after the one before.

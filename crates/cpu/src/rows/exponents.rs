@@ -5,7 +5,8 @@ use warpfold_core::rows::Softmax;
 use warpfold_core::{DType, Reducer};
 
 use crate::exponentials::exponentials_of;
-use crate::kernel::{Kernel, Tree};
+use crate::fallback;
+use crate::kernel::Tree;
 use crate::simd::vectorize;
 use crate::tree::tree_levels;
 
@@ -25,7 +26,9 @@ pub fn reduce<F: RowFloat>(dtype: DType, block: &mut Block<'_, F>, nodes: &mut [
         let reducer = LogSumExp::<F>::new();
         *node = match ordinary_or_nothing(x, terms) {
             // A sum of nothing else has the scale of nothing. Beside other terms, a term of nothing adds zero.
-            true if terms.iter().any(|term| *term != F::ZERO) => [F::ZERO, Tree(Sum::<F>::total()).block(terms, 0)],
+            true if terms.iter().any(|term| *term != F::ZERO) => {
+                [F::ZERO, fallback::block(&Tree(Sum::<F>::total()), terms, 0)]
+            }
             _ => {
                 let Powers { scale, sum } = vectorize(
                     #[inline(always)]

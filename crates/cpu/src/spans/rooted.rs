@@ -111,6 +111,11 @@ impl Loops for Rooted<'_> {
         unreachable!("nodes are not grouped")
     }
 
+    unsafe fn identity(&self, to: *mut Node) -> bool {
+        // SAFETY: the caller's.
+        unsafe { self.0.identity(to) }
+    }
+
     unsafe fn finish_empty(&self, _to: *mut Value) -> bool {
         false
     }

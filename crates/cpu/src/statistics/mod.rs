@@ -22,7 +22,7 @@ use crate::extrema::{ends, ends_in};
 use crate::kernel::{Item, Kernel, each_row};
 use crate::panel::{Panel, TILE};
 use crate::policy::{ALONE, BLOCK, PANEL, TALL};
-use crate::simd::{Simd, array, at_level};
+use crate::simd::{Simd, array, vectors_at_level};
 use crate::transpose::{Rows, take_apart};
 
 /// The kernel of all statistics.
@@ -178,16 +178,10 @@ impl<T: Described> Describe<T> {
         next: isize,
         out: &mut [MaybeUninit<Node<T>>],
     ) {
-        at_level(
+        vectors_at_level(
             #[inline(always)]
-            // SAFETY: the caller vouches for the elements of every row, of which a narrow tile has fewer.
-            |level| unsafe {
-                if W == FEW || level.has_few() {
-                    self.tiles_at::<W>(level, rows, start, next, out);
-                } else {
-                    self.tiles::<FEW>(rows, start, next, out);
-                }
-            },
+            // SAFETY: the caller vouches for the elements of every row.
+            |level| unsafe { self.tiles_at::<W>(level, rows, start, next, out) },
         );
     }
 
@@ -383,7 +377,7 @@ impl<T: Described> Kernel for Describe<T> {
     }
 
     fn block_after(&self, left: Option<Node<T>>, x: &[T], start: u64) -> Node<T> {
-        at_level(
+        vectors_at_level(
             #[inline(always)]
             |level| self.fold(level, left, x, start),
         )

@@ -4,12 +4,12 @@ use warpfold_core::Element;
 use warpfold_core::ops::Arg;
 
 use crate::free::count_block;
-use crate::simd::{vectorize, vectorize_256};
+use crate::simd::{vectors, vectors_256};
 
 /// The number of NaNs, and the place of the first one, or 0.
 #[inline(never)]
 pub(super) fn nans<T: Element>(x: &[T]) -> (u64, usize) {
-    vectorize_256(
+    vectors_256(
         #[inline(always)]
         || (count_block(x, |x| x.is_nan()) as u64, x.iter().position(|x| x.is_nan()).unwrap_or(0)),
     )
@@ -18,7 +18,7 @@ pub(super) fn nans<T: Element>(x: &[T]) -> (u64, usize) {
 /// The first place of an extremum, which is no NaN.
 #[inline(never)]
 pub(super) fn find<T: Element>(arg: &Arg<T>, x: &[T], extremum: T) -> usize {
-    vectorize(
+    vectors(
         #[inline(always)]
         || first_place(arg, x, extremum),
     )
