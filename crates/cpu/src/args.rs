@@ -9,12 +9,12 @@ use warpfold_core::ops::{Arg, ArgNode};
 use warpfold_core::{Element, Key};
 
 use super::extrema::greatest;
-use super::kernel::Kernel;
+use super::kernel::{Kernel, each_row};
 use super::panel::{Panel, TILE};
 use super::policy::{AHEAD, FEW_DENSE_COLUMNS, MOST_ROWS, PANEL, SHORT_BYTES};
 use super::search::{SEARCH, SOME, find, first_final, place};
 use super::simd::{fold_lanes, prefetch, vectors};
-use super::stretches::{first_stretch, most};
+use super::stretches::{first_stretch, greatest_of_few, is_short, most};
 
 /// The kernel of argmin and argmax.
 #[derive(Clone)]
@@ -101,6 +101,9 @@ impl<T: Element> Kernel for ArgScan<T> {
     }
 
     fn rows(&self, x: &[T], len: usize, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
+        if !is_short::<T>(len) {
+            return each_row(self, x, len, out);
+        }
         vectors(
             #[inline(always)]
             || match len {
@@ -115,7 +118,10 @@ impl<T: Element> Kernel for ArgScan<T> {
                         }
                         let node = match first_final(&self.0, if ends { row } else { &[] }) {
                             Some(index) => ArgNode { key: T::Key::MAX, index: index as u64 },
-                            None => scan(&self.0, row, 0, None),
+                            None => {
+                                let key = greatest_of_few(&self.0, row);
+                                ArgNode { key, index: find(&self.0, row, key) as u64 }
+                            }
                         };
                         ends = self.is_final(&node);
                         out.write(node);

@@ -24,21 +24,31 @@ pub(super) const fn most<T>() -> usize {
     MOST * STRETCH / size_of::<T>()
 }
 
+/// Whether so many elements are not cut into stretches.
+pub(super) const fn is_short<T>(len: usize) -> bool {
+    len * size_of::<T>() <= 2 * STRETCH
+}
+
+/// The greatest key of elements that are one stretch.
+#[inline(always)]
+pub(super) fn greatest_of_few<T: Element>(arg: &Arg<T>, x: &[T]) -> T::Key {
+    let best = best(
+        x,
+        #[inline(always)]
+        |x| arg.key(x),
+    );
+    best.unwrap_or_else(
+        #[inline(always)]
+        || x.iter().fold(T::Key::MIN, |best, &x| best.max(arg.key(x))),
+    )
+}
+
 /// The greatest key of a block, and the place from which on to search: that of the first stretch that has the key.
 /// Blocks of a few stretches are one, and a zero or a NaN is searched for from the first place.
 #[inline(always)]
 pub(super) fn first_stretch<T: Element>(arg: &Arg<T>, x: &[T]) -> (T::Key, usize) {
-    if size_of_val(x) <= 2 * STRETCH {
-        let best = best(
-            x,
-            #[inline(always)]
-            |x| arg.key(x),
-        );
-        let best = best.unwrap_or_else(
-            #[inline(always)]
-            || x.iter().fold(T::Key::MIN, |best, &x| best.max(arg.key(x))),
-        );
-        return (best, 0);
+    if is_short::<T>(x.len()) {
+        return (greatest_of_few(arg, x), 0);
     }
     let key = inlined(
         #[inline(always)]
