@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 
 use warpfold_core::Reducer;
 
-use super::simd::array;
+use super::simd::{Aligned, array};
 use super::tree::{halve, upper_levels};
 
 /// The nodes over `N` elements, of which those after `x` are absent. Returns their number.
@@ -25,11 +25,11 @@ pub(super) fn padded<
     start: u64,
     nodes: &mut [MaybeUninit<R::Acc>],
 ) -> usize {
-    let mut leaves = [identity; N];
-    for (i, (leaf, &x)) in leaves.iter_mut().zip(x).enumerate() {
+    let mut leaves = Aligned([identity; N]);
+    for (i, (leaf, &x)) in leaves.0.iter_mut().zip(x).enumerate() {
         *leaf = reducer.lift(x, start + i as u64);
     }
-    let pairs: [R::Acc; PAIRS] = halve(reducer, &leaves, 1);
+    let pairs: [R::Acc; PAIRS] = halve(reducer, &leaves.0, 1);
     let nodes = nodes.first_chunk_mut().expect("room for the nodes of a piece");
     upper_levels::<R, PAIRS, FOURS, EIGHTS, NODES>(reducer, &pairs, nodes);
     NODES
