@@ -145,10 +145,7 @@ impl Planner<'_> {
             Lanes::Team(lanes) => (8, teams(lanes)),
             _ => (8 * (32 / beside), WARPS),
         };
-        // What describes columns apart has little of each: of 16 tiles, describe f32 (10922,16,128) in steps of three
-        // took an H200 211 us, of four 137.
-        let tiles = if class == "apart" && self.fold.facts.describes() { COLUMN_TILES / 4 } else { COLUMN_TILES };
-        let most = tiles.min(self.fold.facts.most / tile);
+        let most = COLUMN_TILES.min(self.fold.facts.most / tile);
         let entry = format!("{class}_{}", self.fold.name);
         let costs = if self.fold.facts.most <= EXACT { EXACT_COSTS } else { COLUMN_COSTS };
         let is_team = matches!(lanes, Lanes::Team(_));

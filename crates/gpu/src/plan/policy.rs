@@ -4,8 +4,8 @@
 /// Warps of a block. Blocks of 256 threads reached 4.48 TB/s on an H200, of 128 4.41, of 512 4.46 (2^28 f32).
 pub const WARPS: u64 = 8;
 /// Tiles of 4 KiB that a warp of a long row takes, at most: on an H200, a GiB of f32 took 259 us with 16, 240 with 4;
-/// of 300 random problems of 256 MiB (`plans.txt`) most took 1 to 5 % less with 8 than with 4, and those that describe
-/// bf16 up to 11; with 16, 220 took 5 % more (`plans-after.txt`).
+/// of 300 random problems of 256 MiB (`plans.txt`) most took 1 to 5 % less with 8 than with 4; with 16, 220 took 5 %
+/// more (`plans-after.txt`).
 pub const ROW_TILES: u64 = 8;
 /// The same of a row that comes in pieces, which are whole blocks. Not measured against other values.
 pub const CHUNK_TILES: u64 = 4;
@@ -76,8 +76,6 @@ pub const TORN_TEAM: [u64; 2] = [3, 5];
 /// that teams could (`WIDE_TEAM`), of eight elements each: norms of bf16 with 278 columns took 152 us by warps and 113
 /// so, means with 366 117 and 98, but sums with 781 116 both ways.
 pub const FULL_PANELS: u64 = 73;
-/// Lanes of a team, beyond which warps do as well.
-pub const WARP_TEAM: u64 = 28;
 /// See [`FULL_PANELS`].
 pub const WIDE_TEAM: u64 = 64;
 /// See [`TEAM`].

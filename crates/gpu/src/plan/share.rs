@@ -8,8 +8,8 @@ use warpfold_kernels::reduce::shape::rows::Rows;
 use warpfold_kernels::reduce::workspace::STATUS;
 
 use super::policy::{
-    ALONE, DESCRIBING_TEAM, FULL_PANELS, LAST_WAVE, MOST_TEAM, ROOM, ROWS_EACH, SHRUNK, SPREAD, TEAM, TORN_TEAM,
-    WARP_TEAM, WARPS, WIDE_TEAM,
+    ALONE, DESCRIBING_TEAM, FULL_PANELS, LAST_WAVE, MOST_TEAM, ROOM, ROWS_EACH, SHRUNK, SPREAD, TEAM, TORN_TEAM, WARPS,
+    WIDE_TEAM,
 };
 
 /// How the lanes of a block share rows of columns.
@@ -60,12 +60,9 @@ pub(super) fn has_teams(facts: &Facts, size: usize, width: u64) -> bool {
         (_, true) => 31,
         _ => MOST_TEAM[is_large as usize],
     };
-    // Teams of a panel that are about as large as a warp gain nothing: on an H200 (`plans-after.txt`), describe f32
-    // (658,101989) along axis 0 took 204 us so, and 132 by warps.
-    let is_warp = lanes.div_ceil(lanes.div_ceil(32)) > WARP_TEAM;
     let are_idle = !is_large && facts.wide == 8 && lanes <= WIDE_TEAM;
     let wastes = are_idle && 100 * lanes < FULL_PANELS * lanes.next_multiple_of(32) && lanes > most;
-    facts.teams && ((least..=most).contains(&lanes) || wastes) && !is_warp
+    facts.teams && ((least..=most).contains(&lanes) || wastes) && !lanes.is_multiple_of(32)
 }
 
 /// Teams of so many lanes that a block has: a power of two, at least 8.
