@@ -175,8 +175,10 @@ fn blocks_have_no_warps_without_tiles() {
 
 #[test]
 fn each_layout_has_the_way_that_was_fastest() {
+    /// Op, dtype, shape, order, axes, and the kernels.
+    type Case<'a> = (Op, DType, [usize; 3], [usize; 3], &'a [usize], &'a str);
     let c = [0, 1, 2];
-    let all: [(Op, DType, [usize; 3], [usize; 3], &[usize], &str); 5] = [
+    let all: [Case; 5] = [
         (Op::Norm, DType::F16, [262_144, 2, 256], c, &[1], "shallow"),
         (Op::Norm, DType::F64, [262_144, 2, 64], c, &[1], "staged"),
         (Op::Sum, DType::U8, [9578, 2, 14_013], c, &[0], "columns"),
