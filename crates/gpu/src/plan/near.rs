@@ -22,7 +22,7 @@ pub(super) fn is_stepped(step: isize, size: usize) -> bool {
 /// Whether elements of 4 bytes and more that follow one another have those of other reduced axes between them. On an
 /// H200, sum f32 (3,22369621) in Fortran order took 217 us by tiles, and 389 by stretches; but bf16 (4,33554432) 217
 /// and 119. So do logarithms of sums of 2 bytes, if stretches are not whole subtrees: with those, bf16 (4,33554432)
-/// took 217 us, and 396 by tiles (`plans.txt`).
+/// took 217 us, and 396 by tiles (`plans-first-raw.txt.xz`).
 pub(super) fn is_between(fold: &Fold, Problem { kept, reduced, size, .. }: &Problem) -> bool {
     let is_read = kept.iter().chain(reduced).all(|axis| axis.x != 0);
     let in_stretches = matches!(reduced[..], [columns, run] if columns.x == *size as isize
@@ -33,8 +33,9 @@ pub(super) fn is_between(fold: &Fold, Problem { kept, reduced, size, .. }: &Prob
 }
 
 /// Whether columns as wide as a warp's lanes read at once have rows in several runs, and order matters: the kernel for
-/// such rows takes half as many lanes. On an H200 (`plans.txt`), norm bf16 (256,64,8192) of axes 1 and 2 in Fortran
-/// order took 220 us so, and 88 by subtrees; var f32 (256,64,4,1024) of axes 0 and 3 in order 3,0,1,2 121 and 88.
+/// such rows takes half as many lanes. On an H200 (`plans-raw.txt.xz`), norm bf16 (256,64,8192) of axes 1 and 2 in
+/// Fortran order took 220 us so, and 88 by subtrees; var f32 (256,64,4,1024) of axes 0 and 3 in order 3,0,1,2 121 and
+/// 88.
 pub(super) fn is_broad(fold: &Fold, Problem { kept, reduced, size, .. }: &Problem) -> bool {
     let is_wide = |columns: &Dim| columns.x == *size as isize && columns.len as u64 >= 32 * fold.facts.wide;
     fold.facts.ordered && reduced.len() > 1 && kept.last().is_some_and(is_wide)

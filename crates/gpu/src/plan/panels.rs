@@ -55,7 +55,7 @@ impl Planner<'_> {
         }
         let reduced = self.pitch(outer, width, rows);
         // Where columns begin anywhere, places are found by lanes that read an element at a time: on an H200
-        // (`plans.txt`), argmax bf16 (520,18,14339) along axis 1 took 215 us in `columns_` and 160 so.
+        // (`plans-raw.txt.xz`), argmax bf16 (520,18,14339) along axis 1 took 215 us in `columns_` and 160 so.
         let is_apart = self.fold.facts.places && self.fold.facts.packed && self.problem.size == 2;
         if is_apart && self.skip == 0 && reduced.each == 1 && (reduced.aligned == 0 || !self.aligned) {
             return self.apart(outer, columns, &[rows]);

@@ -97,15 +97,16 @@ fn between(fold: &Fold, problem: &Problem, aligned: bool) -> Option<(Dim, Dim)> 
 }
 
 /// Whether there is a kernel for so few outputs side by side: std of f16 (33554432,4) along axis 0 took an H200 159 us
-/// in stretches, and 93 so (`plans.txt`).
+/// in stretches, and 93 so (`plans-raw.txt.xz`).
 fn is_beside(fold: &Fold, columns: &Dim) -> bool {
     columns.out != 0 && columns.len.is_power_of_two() && (2..=fold.facts.beside).contains(&(columns.len as u64))
 }
 
 /// Whether elements some steps apart are read where they lie: of 8 bytes, or sums of 4, or any of at least 4 where a
-/// lane has rows side by side. On an H200 (`plans.txt`), three steps apart, var f32 (28,798915) along axis 1 took 136
-/// us in stretches and 86 so, but one such row 127 and 176; min f64 (3,3728270) 83 and 73, sum i32 (22369621) 92 and
-/// 79, sum f32 86 and 124; two steps apart, var f64 (16777216) 110 and 147, sum f64 85 and 100 (`plans-after.txt`).
+/// lane has rows side by side. On an H200 (`plans-raw.txt.xz`), three steps apart, var f32 (28,798915) along axis 1
+/// took 136 us in stretches and 86 so, but one such row 127 and 176; min f64 (3,3728270) 83 and 73, sum i32 (22369621)
+/// 92 and 79, sum f32 86 and 124; two steps apart, var f64 (16777216) 110 and 147, sum f64 85 and 100
+/// (`plans-after-raw.txt.xz`).
 fn is_read_apart(fold: &Fold, problem: &Problem) -> bool {
     let facts = &fold.facts;
     let has_rows = !facts.places && problem.kept.last().is_some_and(|rows| rows.len as u64 >= facts.wide);
@@ -114,12 +115,12 @@ fn is_read_apart(fold: &Fold, problem: &Problem) -> bool {
 }
 
 /// Whether columns would leave so many of their lanes idle that stretches take less, though an element is read by
-/// itself there. On an H200 (`few-columns.json`, `plans.txt`): logsumexp of bf16 with 3, 5 and 7 columns took 321, 363
-/// and 260 us in columns and 202, 204 and 208 in stretches, with 14 250 and 206, with 26 265 and 244, but with 12 208
-/// and 243; of f32 with 2 220 and 153, with 5 195 and 163, but with 6 and 7 166 and 179, 138 and 167; argmax of bf16
-/// with 3 and 5 columns 300 and 199, and 179 and 178, of f32 with 2 164 and 120; the 2-norm of f32 with 5 142 and 110,
-/// but with 7 103 and 113; var i32 with 3 212 and 150; means of f32 that skip NaN with 7 127 and 104. If the array is
-/// not `aligned`, no lane reads 2, 4 or 8 columns of 16 bits at once: logsumexp of bf16 with 2 then took 424 us in
+/// itself there. On an H200 (`few-columns.json`, `plans-raw.txt.xz`): logsumexp of bf16 with 3, 5 and 7 columns took
+/// 321, 363 and 260 us in columns and 202, 204 and 208 in stretches, with 14 250 and 206, with 26 265 and 244, but with
+/// 12 208 and 243; of f32 with 2 220 and 153, with 5 195 and 163, but with 6 and 7 166 and 179, 138 and 167; argmax of
+/// bf16 with 3 and 5 columns 300 and 199, and 179 and 178, of f32 with 2 164 and 120; the 2-norm of f32 with 5 142 and
+/// 110, but with 7 103 and 113; var i32 with 3 212 and 150; means of f32 that skip NaN with 7 127 and 104. If the array
+/// is not `aligned`, no lane reads 2, 4 or 8 columns of 16 bits at once: logsumexp of bf16 with 2 then took 424 us in
 /// columns (161 if aligned), and 207 in stretches (`ends-before.json`, `ends.json`).
 fn idles(fold: &Fold, size: usize, columns: usize, aligned: bool) -> bool {
     let is = |name: &str| fold.name.starts_with(name);
@@ -173,9 +174,9 @@ fn way(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<(Dim, Op
     }
 }
 
-/// Whether tiles take sums of two reduced axes faster than stretches do ([`is_torn`]). On an H200 (`plans.txt`), norm
-/// bf16 (131072,512,2) of axes 0 and 2 took 322 us in stretches and 148 in tiles, but var bf16 (128,128,2048,4) of axes
-/// 0 and 2 224 and 236.
+/// Whether tiles take sums of two reduced axes faster than stretches do ([`is_torn`]). On an H200 (`plans-raw.txt.xz`),
+/// norm bf16 (131072,512,2) of axes 0 and 2 took 322 us in stretches and 148 in tiles, but var bf16 (128,128,2048,4) of
+/// axes 0 and 2 224 and 236.
 pub(super) fn is_torn_sum(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> bool {
     let is_torn = asked.fold.name.starts_with("sum_") && is_torn(asked.fold, problem);
     is_torn && way(asked, problem, limits).is_none() && asked.planner(problem, problem, 0, limits).turned().is_none()

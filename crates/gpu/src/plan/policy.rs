@@ -4,8 +4,8 @@
 /// Warps of a block. Blocks of 256 threads reached 4.48 TB/s on an H200, of 128 4.41, of 512 4.46 (2^28 f32).
 pub const WARPS: u64 = 8;
 /// Tiles of 4 KiB that a warp of a long row takes, at most: on an H200, a GiB of f32 took 259 us with 16, 240 with 4;
-/// of 300 random problems of 256 MiB (`plans.txt`) most took 1 to 5 % less with 8 than with 4; with 16, 220 took 5 %
-/// more (`plans-after.txt`).
+/// of 300 random problems of 256 MiB (`plans-raw.txt.xz`) most took 1 to 5 % less with 8 than with 4; with 16, 220 took
+/// 5 % more (`plans-after-raw.txt.xz`).
 pub const ROW_TILES: u64 = 8;
 /// The same of a row that comes in pieces, which are whole blocks. Not measured against other values.
 pub const CHUNK_TILES: u64 = 4;
@@ -41,7 +41,7 @@ pub const EXACT_COSTS: [f64; 3] = [3.0, 0.0, 8.0];
 /// axis 0 took 70 us of 512 blocks, of which 528 run at a time, and (147816,454) 97 us of 580.
 pub const LAST_WAVE: f64 = 0.4;
 /// How much more a block costs that has warps enough for its tiles, and not a power of two: of 71 random problems, such
-/// blocks took 2 % less than others, but std bf16 (136,986895) 146 us and 123 (`plans-after.txt`).
+/// blocks took 2 % less than others, but std bf16 (136,986895) 146 us and 123 (`plans-after-raw.txt.xz`).
 pub const SHRUNK: f64 = 1.1;
 /// Tiles that each warp of a single block takes of a small array: 2^14 f32 took an H200 4.1 us so, 4.9 in two blocks,
 /// which wait for one another.
@@ -69,8 +69,8 @@ pub const DEALT_ROWS: u64 = 64;
 /// ones. Fewer are taken staged, or abreast; more by warps.
 pub const TEAM: [u64; 2] = [5, 6];
 /// As [`TEAM`], of columns that no lane reads at once: of elements of 1 and 2 bytes, eight to a lane; and of 4. On an
-/// H200 (`plans.txt`), means of bf16 with 21 columns took 166 us in stretches and 121 so, with 27 140 and 108, but with
-/// 14 135 and 157; variances of f32 with 17 178 by warps and 106 so, with 10 163 and 153.
+/// H200 (`plans-raw.txt.xz`), means of bf16 with 21 columns took 166 us in stretches and 121 so, with 27 140 and 108,
+/// but with 14 135 and 157; variances of f32 with 17 178 by warps and 106 so, with 10 163 and 153.
 pub const TORN_TEAM: [u64; 2] = [3, 5];
 /// Of a hundred lanes of panels of 32, how many columns at least need for warps to take them, if the lanes are so few
 /// that teams could (`WIDE_TEAM`), of eight elements each: norms of bf16 with 278 columns took 152 us by warps and 113
@@ -174,8 +174,8 @@ pub const PAIRED_BYTES: usize = 255;
 pub const TOGETHER_BYTES: usize = 8 << 10;
 /// Bytes of a row of elements of 8 bytes, and of those that are counted or are summed of 1 byte, from which on rows of
 /// columns are not taken together only so that they begin with lines: kernels read columns that begin anywhere, and
-/// each launch more costs some; and the same of a row of other elements of 4 bytes. On an H200 (`plans.txt`), sum u8
-/// (9578,2,14013) along axis 0 took 142 us together and 100 alone, sum i64 (149,7,32171) 84 and 71, any u8
+/// each launch more costs some; and the same of a row of other elements of 4 bytes. On an H200 (`plans-raw.txt.xz`),
+/// sum u8 (9578,2,14013) along axis 0 took 142 us together and 100 alone, sum i64 (149,7,32171) 84 and 71, any u8
 /// (5466,2,24555) along axes 0 and 1 132 and 91; but sum i8 (1917396,140) 100 and 155; max f32 (2266,29615) 101 and 77,
 /// but (33554432,2) 77 and 106.
 pub const ALONE_BYTES: [usize; 3] = [1 << 10, 512, 4 << 10];

@@ -92,8 +92,8 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Of kernels of rows: min f32 (1552,43239) along axis 1 took an H200 72 us in blocks of eight warps, six of which
-    /// had tiles, and 77 in blocks of six.
+    /// Of kernels of rows: min f32 (1552,7,6177) along axes 1 and 2 took an H200 72 us in blocks of eight warps, six of
+    /// which had tiles, and 77 in blocks of six.
     pub(super) const OF_ROWS: Self = Self { warps: WARPS, resident: None, shrinks: false };
 }
 

@@ -134,10 +134,10 @@ impl Planner<'_> {
         (outer.len() <= KEPT).then(|| self.units(outer, units, run, [0, 0]))
     }
 
-    /// Whether columns that are wide, of few rows, are faster where they lie. On an H200 (`plans.txt`), norm f16
+    /// Whether columns that are wide, of few rows, are faster where they lie. On an H200 (`plans-raw.txt.xz`), norm f16
     /// (262144,2,16,16) along axis 1 took 298 us staged and 164 so, describe bf16 (87609,2,766) along axis 1 1780 and
     /// 1247, norm f32 (1,67108864) along axis 0 218 and 180; but that of f64 147 and 165, describe bf16 of one row 1477
-    /// and 2522.
+    /// and 2522. (That of two rows is of `plans-first-raw.txt.xz`.)
     fn is_shallow(&self, columns: Dim, rows: Dim) -> bool {
         let (facts, size) = (&self.fold.facts, self.problem.size);
         let is_sum = self.fold.name.starts_with("sum_") && facts.ordered;
