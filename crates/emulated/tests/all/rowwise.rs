@@ -225,3 +225,66 @@ fn gradients_of_what_is_frozen_are_left_out() {
         }
     }
 }
+
+/// Gradients of norms with those of weights, of rows that a block sweeps over: some lanes have no part of a row, the last
+/// block lacks rows, and blocks have up to 32 warps. Arrays that do not begin with lines of 16 bytes are for others.
+#[test]
+fn sweeps_over_rows_have_the_bits_of_the_cpu() {
+    let on = Emulated::new();
+    let cases = [
+        (DType::BF16, 67, 776, 0),
+        (DType::BF16, 67, 776, 1),
+        (DType::F16, 131, 264, 0),
+        (DType::F32, 21, 4096, 0),
+        (DType::F32, 7, 2052, 0),
+        (DType::F32, 7, 2052, 3),
+        (DType::F64, 9, 130, 0),
+    ];
+    for (i, (dtype, count, len, shift)) in cases.into_iter().enumerate() {
+        for specials in [Specials::None, Specials::All] {
+            let (shape, size) = ([count, len], dtype.size());
+            let seed = 5 * i as u64;
+            // The second array begins elsewhere, or both do.
+            let arrays = [0, 1].map(|which| elements(dtype, count * len + shift, seed + which, specials));
+            let weights = elements(dtype, len, seed + 2, Specials::None);
+            let steps = [(len * size) as isize, size as isize];
+            let [of_x, of_gradient, of_weights] = [&arrays[0], &arrays[1], &weights].map(|bytes| on.upload(bytes));
+            let there = |buffer, first: usize, shape: &[usize]| {
+                on.view(buffer, first, dtype, shape, &steps[steps.len() - shape.len()..]).expect("a view")
+            };
+            let (x, gradient) = (there(&of_x, 0, &shape), there(&of_gradient, shift * size, &shape));
+            let weight = Some(there(&of_weights, 0, &[len]));
+            let host = |bytes: &[u8], shape: &[usize]| {
+                // SAFETY: so many elements are there, until the end of the case.
+                unsafe { ArrayRef::from_raw(bytes.as_ptr(), dtype, shape, &steps[steps.len() - shape.len()..]) }
+                    .expect("an array")
+            };
+            let of_host = [host(&arrays[0], &shape), host(&arrays[1][shift * size..], &shape)];
+            for is_layer in [false, true] {
+                let options = rows::Norm { weight, ..rows::Norm::default() };
+                let (run, plan) = match is_layer {
+                    true => {
+                        ("layer_norm", rows::RowMap::layer_norm_backward(&on.device, &x, &gradient, &[-1], &options))
+                    }
+                    false => ("rms_norm", rows::RowMap::rms_norm_backward(&on.device, &x, &gradient, &[-1], &options)),
+                };
+                let plan = plan.expect("a plan");
+                let name = format!("rowswept_{run}_backward_{dtype}");
+                assert!(plan.kernels().contains(&&name[..]), "{:?}", plan.kernels());
+                let given = rows::RowArrays { weight, gradient: Some(gradient), ..Default::default() };
+                let room = |n: usize| Array::new(&on.device, dtype, &[n][..]).expect("room");
+                let of_weight = Some(room(len));
+                let mut out = rows::NormGradients { x: plan.output().expect("room"), weight: of_weight, bias: None };
+                plan.run_gradients(&on.stream, x, &given, &mut out).expect("a run");
+                let options = cpu::Norm { weight: Some(host(&weights, &[len])), ..cpu::Norm::default() };
+                let op = if is_layer { cpu::layer_norm_backward } else { cpu::rms_norm_backward };
+                let want = op(of_host[0], of_host[1], &[-1], &options).expect("a result");
+                let read = |array: Array| array.download(&on.stream).expect("an array").values.as_bytes().to_vec();
+                let what = format!("{run} {dtype} {shape:?} {shift} {specials:?}");
+                assert!(read(out.x) == want.x.values.as_bytes(), "{what}");
+                let want = want.weight.expect("gradients of weights");
+                assert!(read(out.weight.expect("as much")) == want.values.as_bytes(), "{what}: weights");
+            }
+        }
+    }
+}

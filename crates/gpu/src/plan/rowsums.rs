@@ -2,9 +2,10 @@
 
 use warpfold_core::DType;
 use warpfold_kernels::rowwise::columns::{JOINED, ROWS};
-use warpfold_kernels::rowwise::folded::{self, STEPS, waiting};
-use warpfold_kernels::rowwise::swept::{self, MOST_WARPS, room_bytes};
-use warpfold_kernels::rowwise::{Rowwise, RowwiseAt, THREADS, WARPS};
+use warpfold_kernels::rowwise::folded;
+use warpfold_kernels::rowwise::sweep::{STEPS, most_warps};
+use warpfold_kernels::rowwise::swept::room_bytes;
+use warpfold_kernels::rowwise::{Rowwise, RowwiseAt, WARPS};
 
 use super::Launch;
 use super::limits::Limits;
@@ -68,12 +69,12 @@ impl RowOperation {
         let sums = self.sums_at_once(rows, sums)?;
         let packs = (rows.len * self.dtype.size()).div_ceil(LINE).next_power_of_two();
         let lanes = packs.clamp(STEPS, 32);
-        let shared = (waiting(sums) as u32 + 1) * THREADS * 4;
+        let shared = 4 * folded::room(sums, self.dtype.size()) as u32;
         if packs > 32 || limits.shared_bytes < shared {
             return None;
         }
         let blocks = |part: usize| rows.rows.div_ceil(part).div_ceil(WARPS as usize * (32 / lanes));
-        let mut part = folded::ROWS;
+        let mut part = folded::rows(lanes);
         while part > STEPS && blocks(part) < SPREAD * limits.multiprocessors as usize {
             part /= 2;
         }
@@ -83,26 +84,24 @@ impl RowOperation {
         Some((launch, parts, (sums * rows.len) as u64))
     }
 
-    /// The same of rows that the warps of a block share, if these are lines: for the gradients of layer norm of bf16
-    /// (32768,4096) an H200 took 398 us so, and 431 in two launches; of f32 (65536,1536) 429 and 615. Those of rms norm
-    /// of rows of 1474, which are not, took more when rows were read by words.
+    /// The same of rows that the warps of a block share, if all arrays' rows are lines.
     fn swept(&self, rows: &RowLayout, sums: usize, limits: &Limits) -> Option<(Launch<RowwiseAt>, u64, u64)> {
         let (sums, size) = (self.sums_at_once(rows, sums)?, self.dtype.size());
         let warps = u32::try_from((rows.len * size).div_ceil(32 * LINE)).ok()?;
         let begins_with_lines = |step: isize| step % LINE as isize == 0;
         let are_lines =
             (rows.len * size).is_multiple_of(LINE) && rows.steps.iter().all(|[step, _]| begins_with_lines(*step));
-        if warps > MOST_WARPS || !are_lines {
+        if warps > most_warps(size) || !are_lines || !limits.aligned {
             return None;
         }
         let room = |turns: u64| room_bytes(turns, sums, 32 * warps, size);
-        let parts = |turns: u64| (rows.rows as u64).div_ceil(turns * swept::STEPS as u64);
+        let parts = |turns: u64| (rows.rows as u64).div_ceil(turns * STEPS as u64);
         // What a multiprocessor does one after the other, in rows, and the parts that are written and read beside.
         let cost = |turns: u64| {
-            let blocks = (MOST_WARPS / warps).min((limits.shared_bytes - SLOTS) / room(turns));
+            let blocks = (most_warps(size) / warps).min((limits.shared_bytes - SLOTS) / room(turns));
             let waves = parts(turns).div_ceil((blocks * limits.multiprocessors) as u64);
             let beside = (2 * sums * size.max(4)) as f64 / (3 * size) as f64;
-            (blocks as u64 * waves) as f64 * ((turns * swept::STEPS as u64) as f64 + BEGINS + beside)
+            (blocks as u64 * waves) as f64 * ((turns * STEPS as u64) as f64 + BEGINS + beside)
         };
         let fits = [2, 4, 8, 16, 32].into_iter().filter(|&turns| room(turns) <= limits.shared_bytes - SLOTS);
         let turns = fits.min_by(|a, b| cost(*a).total_cmp(&cost(*b)))?;
@@ -141,28 +140,32 @@ mod tests {
 
     const LIMITS: Limits = Limits { multiprocessors: 132, bandwidth: 4e12, aligned: true, shared_bytes: 227 << 10 };
 
-    /// The kernel, grid, block and room of the first launch of the sums over rows of bf16.
-    fn first(name: &'static str, sums: usize, rows: usize, len: usize) -> String {
-        let steps = [2 * len as isize, 2];
-        let rows = RowLayout::of(&[rows, len], [&steps, &steps, &[]], &[1], 2).expect("dense rows");
-        let op = RowOperation::new(name, 1, DType::BF16);
-        let all = op.sums(&rows, sums, &LIMITS).expect("a plan");
+    /// The kernel, grid, block and room of the first launch of the sums over rows.
+    fn first(name: &'static str, dtype: DType, sums: usize, [rows, len]: [usize; 2], limits: &Limits) -> String {
+        let size = dtype.size();
+        let steps = [(size * len) as isize, size as isize];
+        let rows = RowLayout::of(&[rows, len], [&steps, &steps, &[]], &[1], size).expect("dense rows");
+        let op = RowOperation::new(name, 1, dtype);
+        let all = op.sums(&rows, sums, limits).expect("a plan");
         let Launch { entry, grid, block, room, .. } = &all.launches[0];
         format!("{entry} {grid} {block} {room} {}", all.folded)
     }
 
     #[test]
     fn rows_of_lines_are_swept() {
-        let of = |rows, len| first("rms_norm_backward", 1, rows, len);
+        let of = |rows, len| first("rms_norm_backward", DType::BF16, 1, [rows, len], &LIMITS);
         assert_eq!(of(1 << 19, 128), "rowfolded_rms_norm_backward_bf16 1024 256 0 true");
-        assert_eq!(of(32768, 4096), "rowswept_rms_norm_backward_bf16 512 512 147456 true");
+        assert_eq!(of(32768, 4096), "rowswept_rms_norm_backward_bf16 512 512 147968 true");
         // Few rows are shared out among more blocks.
-        assert_eq!(of(1000, 4096), "rowswept_rms_norm_backward_bf16 125 512 98304 true");
+        assert_eq!(of(1000, 4096), "rowswept_rms_norm_backward_bf16 125 512 98368 true");
         assert_eq!(of(32768, 1474), "rowwise_products_bf16 1536 256 0 false");
         assert_eq!(of(32768, 4104), "rowwise_products_bf16 4352 256 0 false");
-        assert_eq!(
-            first("layer_norm_backward", 2, 32768, 4096),
-            "rowswept_layer_norm_backward_bf16 512 512 229376 true"
-        );
+        let layer = |dtype, len| first("layer_norm_backward", dtype, 2, [32768, len], &LIMITS);
+        assert_eq!(layer(DType::BF16, 4096), "rowswept_layer_norm_backward_bf16 512 512 229888 true");
+        assert_eq!(layer(DType::F32, 4096), "rowswept_layer_norm_backward_f32 2048 1024 229504 true");
+        // Arrays that may begin anywhere.
+        let limits = Limits { aligned: false, ..LIMITS };
+        let anywhere = first("layer_norm_backward", DType::BF16, 2, [32768, 4096], &limits);
+        assert_eq!(anywhere, "rowwise_columns_bf16 4096 256 0 false");
     }
 }

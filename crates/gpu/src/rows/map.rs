@@ -88,7 +88,8 @@ pub struct RowMap {
     arrays: [Option<Layout>; 7],
     /// The axes that are no row's: the shape of what has an element for each row.
     batch: Vec<usize>,
-    /// None of no elements. The other one is for weights or biases that do not begin with lines of 16 bytes.
+    /// None of no elements. The other one is for weights or biases that do not begin with lines of 16 bytes, and, of
+    /// gradients, for any arrays that do not.
     sequences: Option<(Loaded, Option<Loaded>)>,
 }
 
@@ -147,7 +148,7 @@ impl RowMap {
         &self.shape
     }
 
-    /// The kernels that a run launches, in order, if weights and biases begin with lines of 16 bytes.
+    /// The kernels that a run launches, in order, if all arrays begin with lines of 16 bytes.
     pub fn kernels(&self) -> Vec<&str> {
         self.sequences.iter().flat_map(|(sequence, _)| sequence.kernels()).collect()
     }
@@ -364,14 +365,14 @@ impl RowMap {
             }
             return Ok(());
         };
-        let is_aligned = (weight | bias).is_multiple_of(LINE);
+        let (x, all) = (x.address(), if second == 0 { 0 } else { x.address() | second | to.x });
+        let is_aligned = (weight | bias | all).is_multiple_of(LINE);
         let sequence = unaligned.as_ref().filter(|_| !is_aligned).unwrap_or(sequence);
         let mut scratch = stream.scratch();
         let workspace = scratch.workspace(stream, sequence.workspace)?;
         let &RowAddresses { x: out, losses, logsumexp: logs, noted, used, .. } = to;
         let noted = if known == 0 { noted } else { known };
         let sums = [to.weight, to.bias];
-        let x = x.address();
         let at = Addresses {
             x,
             second,

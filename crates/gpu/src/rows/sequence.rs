@@ -110,7 +110,7 @@ pub struct Arrays<'a> {
     pub sums: bool,
     /// Dtypes and steps in bytes of weights and biases.
     pub factors: [Option<(DType, &'a [isize])>; 2],
-    /// Whether weights and biases begin with lines.
+    /// Whether weights and biases begin with lines of 16 bytes, and, of gradients, all other arrays.
     pub aligned: bool,
 }
 
@@ -249,7 +249,8 @@ impl Sequence {
         let (mut columns, mut sums, mut both, mut folded) = (Vec::new(), Vec::new(), None, false);
         if arrays.sums {
             let most = 1 + arrays.factors[1].is_some() as usize;
-            let RowSums { launches, bytes, first, folded: at_once } = op.sums(&layout, most, limits)?;
+            let RowSums { launches, bytes, first, folded: at_once } =
+                op.sums(&layout, most, &Limits { aligned: arrays.aligned, ..*limits })?;
             // Parts of columns lie where those of rows did, which are needed no more.
             take(padded(bytes.saturating_sub(plan.parts)));
             (columns, folded) = (launches, at_once);

@@ -141,7 +141,7 @@ pub fn times<X: Source<Value: Float>>(mut x: [X::Value; MOST], weights: Option<[
 
 /// The `j`-th of the numbers in these words.
 #[inline(always)]
-fn number<F: Node>(w: [u32; 4], j: usize) -> F {
+pub(super) fn number<F: Node>(w: [u32; 4], j: usize) -> F {
     F::zero().map(
         #[inline(always)]
         |i, _| w[j * F::WORDS as usize + i as usize],

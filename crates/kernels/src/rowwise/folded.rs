@@ -1,38 +1,54 @@
 //! The gradients of short rows' elements before a norm, together with those of its weights and biases.
 //!
-//! Idea: a group of lanes goes through some rows that follow one another, two at a time: it reduces them as `short`
-//! does, writes the gradients of their elements, and has the terms of each column in registers already. These are added
-//! as the tree over rows has them; what waits for its neighbour is in shared memory. A group leaves a part of its rows
-//! for each column, which `columns` joins. Both arrays are read once. Bottleneck: instructions, about 70 for an element
-//! of 2 bytes.
+//! Idea: a group of lanes goes through some rows that follow one another, two at a time, writes the gradients of their
+//! elements, and has the terms of each column in registers already. These are added as the tree over rows has them;
+//! what waits for its neighbour is in shared memory. A group leaves a part of its rows for each column, which `columns`
+//! joins. Both arrays are read once. Rows that begin and end with lines of 16 bytes are swept (`sweep.rs`), others read
+//! as `short` does. Bottleneck: memory; of others instructions, about 70 for an element of 2 bytes.
 
 use super::columns::{Sums, added};
-use super::level::pick;
+use super::level::{Level, SumsOf, pick, steps};
 use super::norm::{Kind, norm, normalised};
 use super::norm_gradient::NormGradients;
 use super::number::{MOST, numbers};
 use super::op::{Held, RowOp};
 use super::read::from_memory;
 use super::results::Of;
-use super::spread::{Packs, Place, Spread};
+use super::spread::{At, Packs, Place, Spread};
+use super::sweep::{self, STEPS, Sweep, lines_ahead};
 use super::waiting::Waiting;
 use super::write::write;
 use super::{Rowwise, THREADS, WARPS};
-use crate::node::Node;
+use crate::node::{Node, get, put};
 use crate::source::{Bits, Source};
 use warpfold_core::rows::Norm;
 use warpfold_core::{Accumulate, Element, Float};
-use warpfold_simt::{ALL, Simt};
+use warpfold_simt::{ALL, Shared, Simt};
 
-/// Rows of a group at a time.
-pub const STEPS: usize = 2;
 /// Rows of a group, at most.
-pub const ROWS: usize = 32;
+const ROWS: usize = 32;
+/// Rows of a block, at most: as many of each group of 8 lanes.
+const OF_BLOCK: usize = ROWS * THREADS as usize / 8;
 
-/// Words of a thread in shared memory, for `sums` sums of each of its columns, at most eight, that wait for their
-/// neighbours.
-pub const fn waiting(sums: usize) -> usize {
-    8 * sums * (ROWS / STEPS).ilog2() as usize
+/// Rows of a group of so many lanes, at most.
+#[must_use]
+pub fn rows(lanes: usize) -> usize {
+    ROWS.min(OF_BLOCK * lanes / THREADS as usize)
+}
+/// Steps whose rows are on their way: a multiprocessor has some blocks, whose warps wait for no other.
+const AHEAD: u32 = 1;
+
+/// Words of shared memory for the norms of all rows of a block, for rows that are on their way, and in which `sums` of
+/// each thread's columns, at most eight, wait for their neighbours. Elements have `size` bytes.
+#[must_use]
+pub const fn room(sums: usize, size: usize) -> usize {
+    let threads = THREADS as usize;
+    norms(size) + (lines_ahead(AHEAD) as usize * 4 + 8 * sums * (ROWS / STEPS).ilog2() as usize) * threads
+}
+
+/// Words of these for norms.
+const fn norms(size: usize) -> usize {
+    OF_BLOCK * if size == 8 { 4 } else { 2 }
 }
 
 /// The same packs, of which the compiler knows nothing: as numbers, which are computed again each time, they would take
@@ -52,6 +68,9 @@ fn again<S: Simt, O: RowOp, P: Fn(u32) -> Place + Copy>(
     (packs, op.hold(s, &packs))
 }
 
+/// What shared memory is for.
+const ROOM: &str = "norms, rows ahead, and sums that wait";
+
 /// See the module.
 #[inline(always)]
 pub fn folded<S, X, K, const SUMS: usize>(s: &S, call: &Rowwise)
@@ -60,20 +79,25 @@ where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
     K: Kind<X>,
 {
-    let shared = if SUMS == 1 {
-        s.room::<u32, { waiting(1) * THREADS as usize }>("sums that wait")
-    } else {
-        s.room::<u32, { waiting(2) * THREADS as usize }>("sums that wait")
+    let room = match (SUMS, X::Bits::SIZE) {
+        (1, 8) => s.room::<u32, { room(1, 8) }>(ROOM),
+        (1, _) => s.room::<u32, { room(1, 4) }>(ROOM),
+        (_, 8) => s.room::<u32, { room(2, 8) }>(ROOM),
+        _ => s.room::<u32, { room(2, 4) }>(ROOM),
     };
+    let arrays = call.at.input | call.at.second | call.at.output | call.along as u64 | call.second_along as u64;
+    if s.branch((arrays | call.len * X::Bits::SIZE as u64) & 15 == 0) {
+        return lined::<S, X, K, SUMS>(s, call, room);
+    }
+    let shared = room.cast();
     let op = NormGradients::<X, K, SUMS>::new(call);
     let (spread, lane, per) = (Spread::<STEPS>::new(call.lanes, 0), s.lane(), X::Bits::PER);
     let groups = WARPS << (5 - call.lanes);
     let group = (s.warp() << (5 - call.lanes)) + (lane >> call.lanes);
     let part = s.block_x() as u64 * groups as u64 + group as u64;
     let aligned_out = call.aligned_out::<X::Bits>();
-    let slots = waiting(SUMS) as u32 / X::Value::WORDS * THREADS;
     let column = (spread.own(lane) * per) as u64;
-    let mut waiting = Waiting { call, shared, slots, threads: THREADS, part, column, step: 0 };
+    let mut waiting = Waiting { call, shared, threads: THREADS, part, column, step: 0 };
     // The first row of a step, and where it is.
     let mut row = part * call.turns * STEPS as u64;
     let mut base = call.place::<X::Bits>(row, 0, u32::MAX as u64);
@@ -124,6 +148,76 @@ where
         waiting.step += 1;
         row += STEPS as u64;
         base = place(STEPS as u32);
+    }
+}
+
+/// The same of rows that begin and end with lines of 16 bytes in all arrays.
+#[inline(always)]
+fn lined<S, X, K, const SUMS: usize>(s: &S, call: &Rowwise, room: Shared<u32>)
+where
+    S: Simt,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    K: Kind<X>,
+{
+    let (spread, lane, per, zero) = (Spread::<STEPS>::new(call.lanes, 0), s.lane(), X::Bits::PER, X::Value::ZERO);
+    let (groups, own) = (WARPS << (5 - call.lanes), spread.own(lane));
+    let group = (s.warp() << (5 - call.lanes)) + (lane >> call.lanes);
+    let part = s.block_x() as u64 * groups as u64 + group as u64;
+    let staged = room.offset(const { norms(X::Bits::SIZE as usize) as u32 }).cast();
+    let sweep = Sweep::<{ AHEAD - 1 }>::new::<S, X::Bits>(s, call, part, own, staged);
+    let (column, shared) = (sweep.column, staged.offset(lines_ahead(AHEAD) * THREADS));
+    let mut waiting = Waiting { call, shared, threads: THREADS, part, column, step: 0 };
+    let (op, level) = (NormGradients::<X, K, SUMS>::new(call), SumsOf::<X::Value, SUMS>::NEW);
+    let at = At { first: column, count: if column < call.len { per } else { 0 }, mask: 0 };
+    let weights = op.norm.factors.weights::<S, X>(s, at).unwrap_or([X::Value::ONE; MOST]);
+    let arrays =
+        [sweep.array::<X::Bits>(call.at.input, call.along), sweep.array::<X::Bits>(call.at.second, call.second_along)];
+    let output = sweep.array::<X::Bits>(call.at.output, (call.len * X::Bits::SIZE as u64) as i64);
+    sweep.begin(s, arrays);
+    // A group's lanes find the norms of its rows.
+    let (rows, mut row) = (sweep.turns * STEPS as u32, own);
+    while s.again(row < rows) {
+        let noted = op.noted(s, (sweep.first + row as u64).min(call.rows - 1)).0;
+        put(s, room, groups * rows, row * groups + group, noted);
+        row += spread.lanes();
+    }
+    s.barrier();
+    while s.again(waiting.step < sweep.turns) {
+        let step = waiting.step;
+        let lines = sweep.next(s, arrays, step);
+        let norms: [_; STEPS] = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| get(s, room, groups * rows, sweep.row(step, k as u32) * groups + group, (zero, zero)),
+        );
+        let (ready, terms) = sweep::terms::<S, X, K, SUMS>(s, lines, norms, weights);
+        waiting.meet::<S, X, SUMS>(s, sweep.added(s, step, terms));
+        waiting.step += 1;
+        let mut nodes = ready.map(
+            #[inline(always)]
+            |ready| NormGradients::<X, K, SUMS>::sums(ready),
+        );
+        if s.branch(!sweep.has_line) {
+            nodes = [level.nothing(); STEPS];
+        }
+        let nodes = steps::<S, _, false, STEPS>(s, level, spread, nodes, per, |_| 0);
+        // A lane finds what follows from one row, and all lanes of its group get it.
+        let (mean, slope) = op.of_sums(pick(nodes, lane % STEPS as u32));
+        if s.branch(call.at.output != 0) {
+            let results = warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |k| {
+                    let of = |number: X::Value| {
+                        number.map(
+                            #[inline(always)]
+                            |_, word| s.shuffle_idx(ALL, word, spread.lane(lane, k as u32)),
+                        )
+                    };
+                    let mean = if K::CENTRED { of(mean) } else { mean };
+                    op.map_ready(s, ready[k], (norms[k], (mean, of(slope))))
+                },
+            );
+            sweep.write(s, output, step, results);
+        }
     }
 }
 

@@ -36,6 +36,7 @@ pub mod results;
 pub mod softmax;
 pub mod spread;
 pub mod staying;
+pub mod sweep;
 pub mod swept;
 pub mod table;
 pub mod together;

@@ -100,7 +100,7 @@ where
     fn ready<S: Simt>(&self, s: &S, kept: Self::Kept, stat: Self::Stat, at: At) -> Self::Ready {
         let [x, gradients] = kept;
         let weighed = self.norm.factors.weighed::<S, X>(s, numbers::<S, X>(s, gradients), at);
-        Self::ready_with(s, x, stat, at, weighed)
+        Self::ready_with(s, x, stat.0, at, weighed)
     }
 
     #[inline(always)]
@@ -168,7 +168,7 @@ where
 
     /// The sums over a pack.
     #[inline(always)]
-    fn sums([normal, gradients]: [[X::Value; MOST]; 2]) -> [X::Value; SUMS] {
+    pub(super) fn sums([normal, gradients]: [[X::Value; MOST]; 2]) -> [X::Value; SUMS] {
         let (per, mut products, mut i) = (X::Bits::PER, normal, 0);
         while i < per as usize {
             products[i] = gradients[i].mul(normal[i]);
@@ -186,7 +186,7 @@ where
     pub(super) fn ready_with<S: Simt>(
         s: &S,
         x: [u32; 4],
-        (row, _): Stat<X::Value>,
+        row: (X::Value, X::Value),
         at: At,
         mut gradients: [X::Value; MOST],
     ) -> [[X::Value; MOST]; 2] {

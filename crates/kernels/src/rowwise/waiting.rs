@@ -5,18 +5,19 @@
 
 use super::Rowwise;
 use super::columns::Sums;
+use super::factor::number;
+use super::number::words;
 use crate::address::array;
-use crate::node::{Node, get, publish, put};
+use crate::node::{Node, publish};
 use crate::source::{Bits, Source};
 use warpfold_core::{Accumulate, Element, Float};
-use warpfold_simt::{Shared, Simt};
+use warpfold_simt::{Pack, Shared, Simt};
 
 /// What a lane needs to add up its columns.
 pub(super) struct Waiting<'a> {
     pub call: &'a Rowwise,
-    /// Room for `slots` numbers.
-    pub shared: Shared<u32>,
-    pub slots: u32,
+    /// Room for the sums of each level, of each thread, by four words of all threads.
+    pub shared: Shared<Pack<u32, 4>>,
     /// Threads of the block.
     pub threads: u32,
     /// The number of the part that is left of the rows.
@@ -35,28 +36,44 @@ impl Waiting<'_> {
         S: Simt,
         X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
     {
-        let (per, width, thread) = (X::Bits::PER, SUMS as u32 * X::Bits::PER, s.thread_x());
-        let slot = |level: u32, j: u32| (level * width + j) * self.threads + thread;
+        // Numbers of four words, and how many of these a sum has.
+        let (per, each) = (X::Bits::PER, 4 / X::Value::WORDS);
+        let packs = per / each;
+        let slot = |level: u32, pack: u32| (level * SUMS as u32 * packs + pack) * self.threads + s.thread_x();
         let (mut level, mut rest) = (0, self.step);
         while s.again(rest & 1 != 0) {
-            let mut j = 0;
-            while j < width {
-                let place = &mut sums[(j / per) as usize][(j % per) as usize];
-                *place = get(s, self.shared, self.slots, slot(level, j), *place).add(*place);
-                j += 1;
+            let mut pack = 0;
+            while pack < SUMS as u32 * packs {
+                let (waits, mut i) = (s.get(self.shared, slot(level, pack)).0, 0);
+                while i < each {
+                    let place = &mut sums[(pack / packs) as usize][(pack % packs * each + i) as usize];
+                    *place = number::<X::Value>(waits, i as usize).add(*place);
+                    i += 1;
+                }
+                pack += 1;
             }
             (level, rest) = (level + 1, rest >> 1);
         }
         if s.branch(self.step as u64 + 1 < self.call.turns) {
-            let mut j = 0;
-            while j < width {
-                put(s, self.shared, self.slots, slot(level, j), sums[(j / per) as usize][(j % per) as usize]);
-                j += 1;
+            let mut pack = 0;
+            while pack < SUMS as u32 * packs {
+                let (mut waits, mut i) = ([0; 4], 0);
+                while i < each {
+                    let own = words(sums[(pack / packs) as usize][(pack % packs * each + i) as usize]);
+                    let mut word = 0;
+                    while word < X::Value::WORDS {
+                        waits[(i * X::Value::WORDS + word) as usize] = own[word as usize];
+                        word += 1;
+                    }
+                    i += 1;
+                }
+                s.put(self.shared, slot(level, pack), Pack(waits));
+                pack += 1;
             }
             return;
         }
         let mut j = 0;
-        while j < width {
+        while j < SUMS as u32 * per {
             let column = self.column + (j % per) as u64;
             if s.branch(self.part < self.call.parts && column < self.call.len) {
                 let at = (self.part * SUMS as u64 + (j / per) as u64) * self.call.len + column;
