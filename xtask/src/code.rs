@@ -36,9 +36,15 @@ fn wanted<'a>(folder: &Path, entries: &'a [Entry]) -> Result<Vec<Wanted<'a>>, Er
     Ok(all)
 }
 
-/// An entry as GPUs from compute capability 8.0 on have it.
-pub fn newer(entry: &Entry) -> Entry {
-    Entry { module: upgraded(entry.module.clone(), (8, 0)), ..entry.clone() }
+/// An entry as GPUs from this compute capability on have it.
+pub fn newer(entry: &Entry, capability: (u32, u32)) -> Entry {
+    Entry { module: upgraded(entry.module.clone(), capability), ..entry.clone() }
+}
+
+/// Its machine code.
+fn image(wanted: &Wanted<'_>) -> Result<Vec<u8>, Error> {
+    let number: u32 = wanted.gpu.parse().map_err(|_| format!("code.txt: `{}` is no GPU", wanted.gpu))?;
+    Ok(ptxas::image(&newer(wanted.entry, (number / 10, number % 10)), &wanted.gpu)?)
 }
 
 /// Assembles, and writes both files; returns how many images there are, and their compressed size.
@@ -46,7 +52,7 @@ pub fn write(folder: &Path, entries: &[Entry]) -> Result<(usize, usize), Error> 
     let (mut index, mut frames) = (String::new(), Vec::new());
     let all = wanted(folder, entries)?;
     for own in all.chunk_by(|a, b| a.gpu == b.gpu).flat_map(|own| own.chunks(TOGETHER)) {
-        let images = own.iter().map(|w| ptxas::image(&newer(w.entry), &w.gpu)).collect::<Result<Vec<_>, _>>()?;
+        let images = own.iter().map(image).collect::<Result<Vec<_>, _>>()?;
         let packed = zstd::bulk::compress(&images.concat(), *zstd::compression_level_range().end())?;
         let mut offset = 0;
         for (Wanted { entry, gpu }, image) in own.iter().zip(images) {

@@ -82,9 +82,10 @@ pub fn check(gpus: Gpus) -> Result<(), Error> {
     let mut differences = archive::differences(&pack::read(&folder())?, &library, AGAIN);
     differences.extend(archive::differences(&archive::read(&committed)?, &user, AGAIN));
     differences.extend(code::differences(&folder(), &library, AGAIN)?);
-    let newer: Vec<Entry> = library.iter().map(code::newer).collect();
-    let newer = newer.into_iter().zip(&library).filter(|(newer, own)| newer.module != own.module);
-    let entries = [newer.map(|(newer, _)| newer).collect(), library.clone(), user].concat();
+    let newer = |capability| library.iter().map(move |own| (code::newer(own, capability), own));
+    let newer = newer((8, 0)).chain(newer((9, 0)).filter(|(newest, own)| *newest != code::newer(own, (8, 0))));
+    let newer = newer.filter(|(newer, own)| newer.module != own.module).map(|(newer, _)| newer).collect();
+    let entries = [newer, library.clone(), user].concat();
     let mut wrong: Vec<String> = entries.iter().flat_map(faults).collect();
     wrong.extend(ptxas::check(&entries, gpus, |name| blocks.get(name).is_some_and(|bound| bound.measured))?);
     if toolchain.is_pinned() {

@@ -43,7 +43,7 @@ impl Modules {
         let kept = text.clone().map(String::into_boxed_str);
         let text = match text {
             Some(text) => text,
-            None => warpfold_kernels::ptx_for(entry, capability)
+            None => warpfold_kernels::ptx_for(entry, gpu.usable())
                 .ok_or_else(|| CudaError::UnknownEntry { entry: entry.to_owned() })?,
         };
         let parameters = parameters(&text).into();

@@ -51,9 +51,7 @@ impl Device {
 
     /// The compute capability whose instructions it takes: the driver must know them, too.
     pub(crate) fn capability(&self) -> (u32, u32) {
-        let properties = self.properties();
-        // Instructions that only 9.0 has came with PTX 8.0.
-        if properties.driver >= (12, 0) { properties.capability } else { properties.capability.min((8, 9)) }
+        self.properties().usable()
     }
 
     /// What the planner has to know.

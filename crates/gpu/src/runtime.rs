@@ -41,6 +41,12 @@ const READ_SHARE: f64 = 0.95;
 const USUAL_BANDWIDTH: f64 = 1e12;
 
 impl Properties {
+    /// The compute capability whose instructions it takes: the driver must know them, too.
+    pub fn usable(&self) -> (u32, u32) {
+        // Instructions that 9.0 has came with PTX 8.0.
+        if self.driver >= (12, 0) { self.capability } else { self.capability.min((8, 9)) }
+    }
+
     /// The memory's peak bandwidth in GB/s: two transfers per clock over the whole bus.
     pub fn peak_gbs(&self) -> Option<f64> {
         let peak = 2.0 * f64::from(self.memory_khz) * 1e3 * f64::from(self.bus_bits) / 8.0 / 1e9;

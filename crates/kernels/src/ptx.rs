@@ -116,6 +116,19 @@ mod tests {
     }
 
     #[test]
+    fn hopper_takes_two_halves_at_once() {
+        for entry in crate::entries().filter(|entry| entry.ends_with("max_b2")) {
+            let [own, newer] = [(8, 9), (9, 0)].map(|gpu| super::ptx_for(entry, gpu).expect(entry));
+            let count = |text: &str, part: &str| text.matches(part).count();
+            let sequences = count(&own, "{ .reg .b32 word, by, other, low;");
+            assert_eq!(count(&newer, "add.u16x2 sum, %r"), sequences, "{entry}");
+            assert_eq!(count(&newer, "x.u16x2 %r") + count(&newer, "n.u16x2 %r"), sequences, "{entry}");
+            assert_eq!(newer.contains(".version 8.0\n.target sm_90\n"), sequences > 0, "{entry}");
+            assert_eq!(newer.lines().count(), own.lines().count(), "{entry}");
+        }
+    }
+
+    #[test]
     fn newer_gpus_copy_beside_other_work() {
         let copies = |text: &str| text.lines().filter(|line| line.trim_start().starts_with("cp.async.cg")).count();
         let behind = |text: &str| text.contains(" // cp.async");

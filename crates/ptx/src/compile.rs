@@ -108,7 +108,12 @@ impl Crate {
 impl Entry {
     /// Whether GPUs before compute capability 8.0 do not take it.
     pub(crate) fn is_newer(&self) -> bool {
-        self.module.contains(".target sm_80")
+        self.module.contains(".target sm_80\n")
+    }
+
+    /// Whether GPUs before compute capability 9.0 do not take it.
+    pub(crate) fn is_newest(&self) -> bool {
+        self.module.contains(".target sm_90\n")
     }
 
     /// Whether only GPUs of compute capability 9.0 take it.

@@ -60,13 +60,14 @@ pub fn check(entries: &[Entry], gpus: Gpus, may: impl Fn(&str) -> bool) -> Resul
     Ok(faults)
 }
 
-/// Entries for all GPUs with these, those that the oldest does not take without it, and those that only Hopper takes
-/// with it alone.
+/// Entries for all GPUs with these, those that the oldest does not take without it, by their headers, and those that
+/// only Hopper takes with it alone.
 fn generations(entries: &[Entry], gpus: &[&'static str]) -> Vec<(Vec<Entry>, Vec<&'static str>)> {
     let (hopper, rest): (Vec<Entry>, Vec<Entry>) = entries.iter().cloned().partition(Entry::is_hopper);
-    let (newer, any): (Vec<Entry>, Vec<Entry>) = rest.into_iter().partition(Entry::is_newer);
-    let newer_gpus = gpus.iter().copied().filter(|gpu| !gpu.ends_with("75")).collect();
-    let all = [(any, gpus.to_vec()), (newer, newer_gpus), (hopper, vec![HOPPER])];
+    let (newer, rest): (Vec<Entry>, Vec<Entry>) = rest.into_iter().partition(Entry::is_newer);
+    let (newest, any): (Vec<Entry>, Vec<Entry>) = rest.into_iter().partition(Entry::is_newest);
+    let newer_gpus: Vec<_> = gpus.iter().copied().filter(|gpu| !gpu.ends_with("75")).collect();
+    let all = [(any, gpus.to_vec()), (newer, newer_gpus.clone()), (newest, newer_gpus), (hopper, vec![HOPPER])];
     all.into_iter().filter(|(entries, _)| !entries.is_empty()).collect()
 }
 

@@ -11,6 +11,7 @@
 mod access;
 pub mod array;
 mod convert;
+mod halves;
 #[cfg(target_arch = "nvptx64")]
 pub mod hardware;
 mod pod;
@@ -334,6 +335,17 @@ pub trait Simt {
     #[inline(always)]
     fn add_u16x2(&self, word: u32, acc: u32) -> u32 {
         acc.wrapping_add(word & 0xffff).wrapping_add(word >> 16)
+    }
+    /// Of each half, the greater: that of `most`, or the sum modulo 2^16 of those of `word` and `by`. Both halves of
+    /// `by` are the same.
+    #[inline(always)]
+    fn greatest_halves(&self, word: u32, by: u32, most: u32) -> u32 {
+        halves::greatest(word, by, most)
+    }
+    /// The same of the lesser.
+    #[inline(always)]
+    fn least_halves(&self, word: u32, by: u32, limit: u32) -> u32 {
+        halves::least(word, by, limit)
     }
     /// `acc` plus the squares of the four unsigned bytes of `word`.
     #[inline(always)]

@@ -8,6 +8,7 @@ mod cliffs;
 mod columns;
 mod counted;
 mod crossed;
+mod extremes;
 mod golden;
 mod golden_rows;
 mod groups;

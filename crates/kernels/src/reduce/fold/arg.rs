@@ -2,8 +2,9 @@
 //! tells.
 
 use crate::node::{Node, select};
-use crate::reduce::fold::extremum::Keys;
+use crate::reduce::fold::halves::Halves;
 use crate::reduce::fold::key::Key;
+use crate::reduce::fold::keys::Keys;
 use crate::reduce::fold::{Heap, Parts};
 use crate::reduce::out::{Hole, Out};
 use crate::reduce::recipe::{Recipe, flag};
@@ -56,8 +57,18 @@ impl<B: Bits, K: Key> Parts for Arg<B, K> {
     }
 }
 
+impl<B: Bits, K: Key> Arg<B, K> {
+    /// The running value and what comes later, of 16-bit elements: keys of [`Halves`]. No word is as low as that of
+    /// nothing.
+    #[inline(always)]
+    fn later(acc: (K, u32), word: u32, place: u32) -> (K, u32) {
+        if word > acc.0.long() as u32 { (K::cut(word as i64), place) } else { acc }
+    }
+}
+
 impl<B: Bits, K: Key> Heap for Arg<B, K> {
     type Bits = B;
+    /// The key, or of 16-bit elements one of [`Halves`] above bits that are all set.
     type Acc = (K, u32);
     const REPEATS: bool = true;
     #[inline(always)]
@@ -66,22 +77,34 @@ impl<B: Bits, K: Key> Heap for Arg<B, K> {
     }
     #[inline(always)]
     fn start(&self) -> (K, u32) {
-        (K::MIN, u32::MAX)
+        (if B::SIZE == 2 { K::cut(0) } else { K::MIN }, u32::MAX)
     }
     #[inline(always)]
     fn pack<S: Simt>(&self, s: &S, acc: (K, u32), words: &[u32; 4], place: u32) -> (K, u32) {
+        if B::SIZE == 2 {
+            let halves = Halves::<true>::taking(s, &self.0);
+            return Self::later(acc, halves.top(halves.packs(s, 0, &[*words])), place);
+        }
         let key = self.0.most(s, &[*words]);
         // A lane meets its packs in order, so that equals change nothing; but a key of MIN must find a place.
         if key > acc.0 || acc.1 == u32::MAX { (key, place) } else { acc }
     }
     #[inline(always)]
-    fn one<S: Simt>(&self, _s: &S, acc: (K, u32), bits: B, place: u32) -> (K, u32) {
+    fn one<S: Simt>(&self, s: &S, acc: (K, u32), bits: B, place: u32) -> (K, u32) {
+        if B::SIZE == 2 {
+            let (halves, word) = (Halves::<true>::taking(s, &self.0), bits.to_bits() as u32 * 0x1_0001);
+            return Self::later(acc, halves.top(halves.take(s, 0, word)), place);
+        }
         let key = self.0.key(bits);
         if key > acc.0 || acc.1 == u32::MAX { (key, place) } else { acc }
     }
     #[inline(always)]
     fn part(&self, acc: (K, u32)) -> Self::Part {
-        (acc.0, if acc.1 == u32::MAX { u64::MAX } else { acc.1 as u64 })
+        if acc.1 == u32::MAX {
+            return self.nothing();
+        }
+        let one = acc.0.long() as u32 >> 16;
+        (if B::SIZE == 2 { Halves::<true>::of(&self.0).key(&self.0, one) } else { acc.0 }, acc.1 as u64)
     }
     #[inline(always)]
     fn found(&self, bits: B, part: Self::Part) -> bool {

@@ -3,8 +3,8 @@
 
 use crate::node::{Counted, Node, fields};
 use crate::reduce::fold::ends::Ends;
-use crate::reduce::fold::extremum::Keys;
 use crate::reduce::fold::key::Key;
+use crate::reduce::fold::keys::Keys;
 use crate::reduce::fold::{Deviations, Norms, Parts, Share, Sums, Tree, no_plain};
 use crate::reduce::out::Out;
 use crate::reduce::recipe::{Recipe, code, flag};

@@ -1,15 +1,14 @@
 //! The greatest key of many elements at once, for less than a key for each: bytes and integers are compared as they
-//! lie, f32 as numbers, and other floats as integers. Where one of them is NaN, keys are compared one by one; those of
-//! 16-bit floats two by two, as in columns.
+//! lie, f32 as numbers, and f64 as integers. Where one of them is NaN, keys are compared one by one. Those of 16 bits
+//! are in `halves.rs`.
 
-use crate::reduce::fold::extremum::Keys;
 use crate::reduce::fold::key::Key;
-use crate::reduce::fold::packed::{Words, most, top};
+use crate::reduce::fold::keys::Keys;
 use crate::source::Bits;
 use warpfold_simt::Simt;
 
 impl<B: Bits, K: Key> Keys<B, K> {
-    /// The greatest key of some packs of 16 bytes.
+    /// The greatest key of some packs of 16 bytes, of elements that have not 16 bits.
     #[inline(always)]
     pub fn most<S: Simt, const N: usize>(&self, s: &S, packs: &[[u32; 4]; N]) -> K {
         if B::SIZE == 1 {
@@ -102,32 +101,6 @@ impl<B: Bits, K: Key> Keys<B, K> {
         best
     }
 
-    /// The same; of 16-bit floats two at once.
-    #[inline(always)]
-    fn two_by_two<S: Simt, const N: usize>(&self, s: &S, packs: &[[u32; 4]; N]) -> K {
-        if B::SIZE != 2 {
-            self.one_by_one(packs)
-        } else if s.branch(self.same_zeros) {
-            self.by_words::<S, N, true>(s, packs)
-        } else {
-            self.by_words::<S, N, false>(s, packs)
-        }
-    }
-
-    #[inline(always)]
-    fn by_words<S: Simt, const N: usize, const ZEROS: bool>(&self, s: &S, packs: &[[u32; 4]; N]) -> K {
-        // What words need is made here, again and again: registers are for those that are no NaN.
-        let here = |x: K| K::cut(s.opaque(x.long() as u32) as i32 as i64);
-        let (keep, flip, infinity, nan) = (here(self.keep), here(self.flip), here(self.infinity), here(self.nan));
-        let words = Words::<B, ZEROS>::of(&Self { keep, flip, infinity, nan, ..*self });
-        let (mut both, mut k) = ([0; 4], 0);
-        while k < 4 * N {
-            both = most::<B>(both, words.keys(s, packs[k / 4][k % 4]));
-            k += 1;
-        }
-        K::cut(words.key(top::<B>(both[0].max(both[1]))) as i64)
-    }
-
     /// The key of what is kept of a float's bits, which is no NaN.
     #[inline(always)]
     fn key_of(&self, bits: K) -> K {
@@ -148,62 +121,46 @@ impl<B: Bits, K: Key> Keys<B, K> {
         K::cut((most >> 24) as i64)
     }
 
-    /// Each element at the top of a key, what is kept of it; a 16-bit one may have its neighbour below.
+    /// Element `k` as a key, what is kept of it.
     #[inline(always)]
     fn top<const N: usize>(&self, packs: &[[u32; 4]; N], k: usize) -> K {
         let (words, k) = (&packs[k / B::PER as usize], k % B::PER as usize);
         match B::SIZE {
             8 => K::cut(B::nth(words, k).to_bits() as i64 & self.keep.long()),
-            4 => K::cut((words[k] as i32 & self.keep.long() as i32) as i64),
-            _ => {
-                let w = words[k / 2] & (self.keep.long() as u16 as u32 * 0x1_0001);
-                K::cut((if k % 2 == 1 { w } else { w << 16 }) as i32 as i64)
-            }
+            _ => K::cut((words[k] as i32 & self.keep.long() as i32) as i64),
         }
-    }
-
-    /// An element from the top of a key.
-    #[inline(always)]
-    fn down(x: K) -> K {
-        K::cut(if B::SIZE == 2 { x.long() >> 16 } else { x.long() })
     }
 
     #[inline(always)]
     fn integers<const N: usize>(&self, packs: &[[u32; 4]; N]) -> K {
-        let flip =
-            K::cut(if B::SIZE == 2 { self.flip.long() << 16 | self.flip.long() & 0xffff } else { self.flip.long() });
-        let mut most = self.top(packs, 0).flipped(flip);
+        let mut most = self.top(packs, 0).flipped(self.flip);
         let mut k = 1;
         while k < N * B::PER as usize {
-            most = most.max(self.top(packs, k).flipped(flip));
+            most = most.max(self.top(packs, k).flipped(self.flip));
             k += 1;
         }
-        Self::down(most)
+        most
     }
 
-    /// Of floats, as they are: the greatest is the greatest as a signed integer, unless all are negative; then it is
-    /// the least as an unsigned one. Likewise for the least. The two ends also tell whether there is a NaN; where NaNs
-    /// of 16 bits are skipped, there are some.
+    /// Of f64, as they are: the greatest is the greatest as a signed integer, unless all are negative; then it is the
+    /// least as an unsigned one. Likewise for the least. The two ends also tell whether there is a NaN.
     #[inline(always)]
     fn floats<S: Simt, const N: usize>(&self, s: &S, packs: &[[u32; 4]; N]) -> K {
-        if B::SIZE != 2 || !s.branch(self.skips()) {
-            let x = self.top(packs, 0);
-            let (mut most, mut lower, mut upper) = (x, x, x);
-            let mut k = 1;
-            while k < N * B::PER as usize {
-                let x = self.top(packs, k);
-                (most, lower, upper) = (most.max(x), lower.lower(x), upper.upper(x));
-                k += 1;
-            }
-            let (most, lower, upper) = (Self::down(most), Self::down(lower), Self::down(upper));
-            let zero = K::cut(0);
-            let beyond = K::cut(upper.long() & (i64::MAX >> (64 - 8 * B::SIZE)));
-            if !s.branch(most > self.infinity || (upper < zero && beyond > self.infinity)) {
-                let greatest = if most >= zero { most } else { lower };
-                let least = if upper < zero { upper } else { lower };
-                return self.key_of(if self.least { least } else { greatest });
-            }
+        let x = self.top(packs, 0);
+        let (mut most, mut lower, mut upper) = (x, x, x);
+        let mut k = 1;
+        while k < N * B::PER as usize {
+            let x = self.top(packs, k);
+            (most, lower, upper) = (most.max(x), lower.lower(x), upper.upper(x));
+            k += 1;
         }
-        self.two_by_two(s, packs)
+        let zero = K::cut(0);
+        let beyond = K::cut(upper.long() & (i64::MAX >> (64 - 8 * B::SIZE)));
+        if s.branch(most > self.infinity || (upper < zero && beyond > self.infinity)) {
+            return self.one_by_one(packs);
+        }
+        let greatest = if most >= zero { most } else { lower };
+        let least = if upper < zero { upper } else { lower };
+        self.key_of(if self.least { least } else { greatest })
     }
 }

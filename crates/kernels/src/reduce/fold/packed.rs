@@ -4,11 +4,11 @@
 //! op's key and row fit one word: the key on top, then the row's number in reverse, so that the greatest word is the
 //! first of the greatest keys.
 
-use crate::reduce::fold::extremum::{Extremum, Keys, MinMax};
-use crate::reduce::fold::key::Key;
+use crate::reduce::fold::extremum::{Extremum, MinMax};
+use crate::reduce::fold::halves::Halves;
+use crate::reduce::fold::keys::Keys;
 use crate::reduce::fold::{Arg, Count, Heap, Integer};
 use crate::source::Bits;
-use core::marker::PhantomData;
 use warpfold_simt::Simt;
 
 /// A heap that takes the columns of a word together.
@@ -36,102 +36,42 @@ fn every<B: Bits>(bits: u32) -> u32 {
     if B::SIZE == 1 { (bits & 0xff) * 0x0101_0101 } else { (bits & 0xffff) * 0x0001_0001 }
 }
 
-/// Of each half, its sign in all its bits.
+/// The keys of a word's bytes, unsigned.
 #[inline(always)]
-fn signs<S: Simt>(s: &S, word: u32) -> u32 {
-    s.permute(word, 0, 0xbb99)
+fn bytes<B: Bits>(keys: &Keys<B, i32>, word: u32) -> u32 {
+    word ^ every::<B>(keys.flip as u32 ^ 0x80)
 }
 
-/// Keys of a word's elements as unsigned numbers of their width. `ZEROS` if -0.0 equals +0.0.
-#[derive(Clone, Copy)]
-pub(super) struct Words<B, const ZEROS: bool> {
-    /// Bits of a float that count.
-    keep: u32,
-    /// A float's magnitude; none of an integer.
-    magnitude: u32,
-    /// What turns round in negative floats: their magnitude.
-    turn: u32,
-    /// The sign bit of floats, if `ZEROS`.
-    raise: u32,
-    flip: u32,
-    /// Added to a NaN's magnitude, this reaches the sign; to that of no other.
-    beyond: u32,
-    /// The key of a NaN.
-    nan: u32,
-    /// Whether the least is looked for.
-    least: bool,
-    kind: PhantomData<B>,
-}
-
-impl<B: Bits, const ZEROS: bool> Words<B, ZEROS> {
-    const SIGN: u32 = (1u64 << (8 * B::SIZE - 1)) as u32;
-
-    #[inline(always)]
-    pub(super) fn of<K: Key>(keys: &Keys<B, K>) -> Self {
-        let is_float = B::SIZE == 2 && keys.float != K::cut(0);
-        let magnitude = every::<B>(if is_float { 0x7fff } else { 0 });
-        let raise = if is_float && ZEROS { 0x8000 } else { 0 };
-        Self {
-            keep: every::<B>(keys.keep.long() as u32),
-            magnitude,
-            turn: if keys.keep == K::cut(-1) { magnitude } else { 0 },
-            raise: every::<B>(raise),
-            flip: every::<B>(keys.flip.long() as u32 ^ raise ^ Self::SIGN),
-            beyond: if is_float { every::<B>(0x7fff - keys.infinity.long() as u32) } else { 0 },
-            nan: every::<B>(keys.nan.long() as u32 ^ Self::SIGN),
-            least: keys.least,
-            kind: PhantomData,
-        }
-    }
-
-    /// The keys of a word's elements.
-    #[inline(always)]
-    pub(super) fn keys<S: Simt>(&self, s: &S, word: u32) -> u32 {
-        if B::SIZE == 1 {
-            return word ^ self.flip;
-        }
-        let negative = signs(s, word) & self.turn;
-        let keys = if ZEROS {
-            // The sign bit plus or minus the magnitude, so that both zeros are the same; of the least, all bits
-            // flipped. No half of the sum leaves its 16 bits.
-            let twice = if self.least { 2 } else { 2u32.wrapping_neg() };
-            ((word | self.raise) ^ self.flip).wrapping_add((word & negative).wrapping_mul(twice))
-        } else {
-            (word & self.keep) ^ (negative ^ self.flip)
-        };
-        let nan = signs(s, (word & self.magnitude) + self.beyond);
-        (self.nan & nan) | (keys & !nan)
-    }
-
-    /// The key of [`Keys`] that one of these is.
-    #[inline(always)]
-    pub(super) fn key(&self, key: u32) -> i32 {
-        let spare = 32 - 8 * B::SIZE;
-        let signed = |bits: u32| ((bits << spare) as i32) >> spare;
-        if B::SIZE == 2 && ZEROS && self.raise != 0 {
-            // Negative floats are one less there, where -0.0 has a key of its own.
-            let flip = -(self.least as i32);
-            let value = signed(key ^ flip as u32 ^ Self::SIGN);
-            return (value + (value >> 31)).max(i16::MIN as i32) ^ flip;
-        }
-        signed(key ^ Self::SIGN)
-    }
-}
-
-/// The greatest of keys and of what a row has, column by column. What lies below a key decides nothing.
+/// The key of [`Keys`] that one of these is, on top of a word.
 #[inline(always)]
-pub(super) fn most<B: Bits>(columns: [u32; 4], keys: u32) -> [u32; 4] {
-    let (width, per) = (8 * B::SIZE as usize, 4 / B::SIZE as usize);
+fn byte(word: u32) -> i32 {
+    (word ^ 1 << 31) as i32 >> 24
+}
+
+/// Of an extreme: takes the word of a row. Of 16-bit elements the first of the four has both columns.
+#[inline(always)]
+fn row<S: Simt, B: Bits>(s: &S, keys: &Keys<B, i32>, columns: [u32; 4], word: u32) -> [u32; 4] {
+    if B::SIZE == 2 {
+        return [Halves::<false>::taking(s, keys).take(s, columns[0], word), 0, 0, 0];
+    }
+    let word = bytes(keys, word);
+    // What lies below a key decides nothing.
     warpfold_simt::array::from_fn(
         #[inline(always)]
-        |j| if j < per { columns[j].max(keys << (32 - width - width * j)) } else { columns[j] },
+        |j| columns[j].max(word << (24 - 8 * j)),
     )
 }
 
-/// The key on top of a word.
+/// The key of column `j`, after so many rows.
 #[inline(always)]
-pub(super) fn top<B: Bits>(word: u32) -> u32 {
-    word >> (32 - 8 * B::SIZE)
+fn column<B: Bits>(keys: &Keys<B, i32>, columns: [u32; 4], j: usize, taken: u32) -> i32 {
+    if taken == 0 {
+        i32::MIN
+    } else if B::SIZE == 2 {
+        Halves::<false>::of(keys).key(keys, field::<B>(columns[0], j))
+    } else {
+        byte(columns[j])
+    }
 }
 
 impl<B: Bits> Packed for Extremum<B, i32> {
@@ -142,11 +82,11 @@ impl<B: Bits> Packed for Extremum<B, i32> {
     }
     #[inline(always)]
     fn row<S: Simt>(&self, s: &S, columns: [u32; 4], word: u32, _number: u32) -> [u32; 4] {
-        most::<B>(columns, Words::<B, false>::of(&self.0).keys(s, word))
+        row(s, &self.0, columns, word)
     }
     #[inline(always)]
     fn column(&self, columns: [u32; 4], j: usize, taken: u32, _place: impl Fn(u32) -> u64) -> i32 {
-        if taken == 0 { i32::MIN } else { Words::<B, false>::of(&self.0).key(top::<B>(columns[j])) }
+        column(&self.0, columns, j, taken)
     }
 }
 
@@ -158,8 +98,7 @@ impl<B: Bits> Packed for MinMax<B, i32> {
     }
     #[inline(always)]
     fn row<S: Simt>(&self, s: &S, [least, greatest]: [[u32; 4]; 2], word: u32, _number: u32) -> [[u32; 4]; 2] {
-        let keys = |keys: &Keys<B, i32>| Words::<B, false>::of(keys).keys(s, word);
-        [most::<B>(least, keys(&self.least)), most::<B>(greatest, keys(&self.greatest))]
+        [row(s, &self.least, least, word), row(s, &self.greatest, greatest, word)]
     }
     #[inline(always)]
     fn column(
@@ -169,10 +108,7 @@ impl<B: Bits> Packed for MinMax<B, i32> {
         taken: u32,
         _place: impl Fn(u32) -> u64,
     ) -> (i32, i32) {
-        let key = |keys: &Keys<B, i32>, word: u32| {
-            if taken == 0 { i32::MIN } else { Words::<B, false>::of(keys).key(top::<B>(word)) }
-        };
-        (key(&self.least, least[j]), key(&self.greatest, greatest[j]))
+        (column(&self.least, least, j, taken), column(&self.greatest, greatest, j, taken))
     }
 }
 
@@ -189,7 +125,7 @@ impl<B: Bits> Packed for Arg<B, i32> {
     }
     #[inline(always)]
     fn row<S: Simt>(&self, s: &S, columns: [u32; 4], word: u32, number: u32) -> [u32; 4] {
-        let keys = Words::<B, true>::of(&self.0).keys(s, word);
+        let keys = if B::SIZE == 2 { Halves::<true>::taking(s, &self.0).same(s, word) } else { bytes(&self.0, word) };
         let row = Self::BELOW - number;
         // The key's bytes on top, and below them the row's lowest.
         let select: [u32; 4] = if B::SIZE == 1 { [0x0654, 0x1654, 0x2654, 0x3654] } else { [0x1054, 0x3254, 0, 0] };
@@ -205,7 +141,7 @@ impl<B: Bits> Packed for Arg<B, i32> {
         if word == 0 {
             return (i32::MIN, u64::MAX);
         }
-        let key = Words::<B, true>::of(&self.0).key(top::<B>(word));
+        let key = if B::SIZE == 2 { Halves::<true>::of(&self.0).key(&self.0, word >> 16) } else { byte(word) };
         (key, place(Self::BELOW - (word & Self::BELOW)))
     }
 }

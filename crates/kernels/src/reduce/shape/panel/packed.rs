@@ -1,8 +1,7 @@
 //! Rows in any order, elements of 1 or 2 bytes: a 32-bit word of columns at a time.
 //!
 //! Idea: the fold takes the columns of a word together, in fewer instructions than one by one, and its running values
-//! are as narrow as a lane's few rows allow. Bottleneck: memory; of arg ops and of 16-bit floats, nearly the
-//! instructions.
+//! are as narrow as a lane's few rows allow. Bottleneck: memory; of arg ops, nearly the instructions.
 
 use crate::reduce::fold;
 use crate::reduce::recipe::Recipe;
