@@ -227,7 +227,8 @@ fn gradients_of_what_is_frozen_are_left_out() {
 }
 
 /// Gradients of norms with those of weights, of rows that a block sweeps over: some lanes have no part of a row, the last
-/// block lacks rows, and blocks have up to 32 warps. Arrays that do not begin with lines of 16 bytes are for others.
+/// block lacks rows, blocks have up to 32 warps, and longer rows are computed by halves. Arrays that do not begin with
+/// lines of 16 bytes are for others.
 #[test]
 fn sweeps_over_rows_have_the_bits_of_the_cpu() {
     let on = Emulated::new();
@@ -237,6 +238,9 @@ fn sweeps_over_rows_have_the_bits_of_the_cpu() {
         (DType::F16, 131, 264, 0),
         (DType::F32, 21, 4096, 0),
         (DType::F32, 7, 2052, 0),
+        (DType::F32, 19, 4100, 0),
+        (DType::BF16, 11, 8192, 0),
+        (DType::F16, 33, 5120, 0),
         (DType::F32, 7, 2052, 3),
         (DType::F64, 9, 130, 0),
     ];
@@ -269,8 +273,11 @@ fn sweeps_over_rows_have_the_bits_of_the_cpu() {
                     false => ("rms_norm", rows::RowMap::rms_norm_backward(&on.device, &x, &gradient, &[-1], &options)),
                 };
                 let plan = plan.expect("a plan");
-                let name = format!("rowswept_{run}_backward_{dtype}");
-                assert!(plan.kernels().contains(&&name[..]), "{:?}", plan.kernels());
+                // Two sums of rows by halves have no room.
+                if !is_layer || len * size <= 8192 << (size == 4) as usize {
+                    let name = format!("rowswept_{run}_backward_{dtype}");
+                    assert!(plan.kernels().contains(&&name[..]), "{:?}", plan.kernels());
+                }
                 let given = rows::RowArrays { weight, gradient: Some(gradient), ..Default::default() };
                 let room = |n: usize| Array::new(&on.device, dtype, &[n][..]).expect("room");
                 let of_weight = Some(room(len));

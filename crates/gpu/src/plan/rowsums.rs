@@ -87,25 +87,34 @@ impl RowOperation {
     /// The same of rows that the warps of a block share, if all arrays' rows are lines.
     fn swept(&self, rows: &RowLayout, sums: usize, limits: &Limits) -> Option<(Launch<RowwiseAt>, u64, u64)> {
         let (sums, size) = (self.sums_at_once(rows, sums)?, self.dtype.size());
+        let most = most_warps(size);
         let warps = u32::try_from((rows.len * size).div_ceil(32 * LINE)).ok()?;
+        // A row that takes more warps than a block has is computed by halves, if it has one sum: two have no room.
+        let (halves, warps) = (warps > most && sums == 1, warps.min(most));
+        let longest = (warps << halves as u32) as usize * 32 * LINE;
         let begins_with_lines = |step: isize| step % LINE as isize == 0;
         let are_lines =
             (rows.len * size).is_multiple_of(LINE) && rows.steps.iter().all(|[step, _]| begins_with_lines(*step));
-        if warps > most_warps(size) || !are_lines || !limits.aligned {
+        if rows.len * size > longest || !are_lines || !limits.aligned {
             return None;
         }
-        let room = |turns: u64| room_bytes(turns, sums, 32 * warps, size);
-        let parts = |turns: u64| (rows.rows as u64).div_ceil(turns * STEPS as u64);
+        let room = |turns: u64| room_bytes(turns, sums, 32 * warps, size, halves);
+        let of_step = if halves { 1 } else { STEPS as u64 };
+        let parts = |turns: u64| (rows.rows as u64).div_ceil(turns * of_step);
         // What a multiprocessor does one after the other, in rows, and the parts that are written and read beside.
         let cost = |turns: u64| {
-            let blocks = (most_warps(size) / warps).min((limits.shared_bytes - SLOTS) / room(turns));
+            let blocks = (most / warps).min((limits.shared_bytes - SLOTS) / room(turns));
             let waves = parts(turns).div_ceil((blocks * limits.multiprocessors) as u64);
             let beside = (2 * sums * size.max(4)) as f64 / (3 * size) as f64;
-            (blocks as u64 * waves) as f64 * ((turns * STEPS as u64) as f64 + BEGINS + beside)
+            (blocks as u64 * waves) as f64 * ((turns * of_step) as f64 + BEGINS + beside)
         };
-        let fits = [2, 4, 8, 16, 32].into_iter().filter(|&turns| room(turns) <= limits.shared_bytes - SLOTS);
+        // Parts of fewer rows take as long as they save.
+        let fewest = if halves { 4 } else { 2 };
+        let fits = [2, 4, 8, 16, 32]
+            .into_iter()
+            .filter(|&turns| turns >= fewest && room(turns) <= limits.shared_bytes - SLOTS);
         let turns = fits.min_by(|a, b| cost(*a).total_cmp(&cost(*b)))?;
-        let call = Rowwise { turns, parts: parts(turns), ..self.call(rows) };
+        let call = Rowwise { turns, parts: parts(turns), deep: halves as u32, ..self.call(rows) };
         let name = format!("rowswept_{}_{}", self.name, self.dtype);
         let launch = launch_of(name, usize::try_from(parts(turns)).ok()?, 32 * warps, &call)?;
         Some((launch.with_room(room(turns)), parts(turns), (sums * rows.len) as u64))
@@ -159,9 +168,12 @@ mod tests {
         // Few rows are shared out among more blocks.
         assert_eq!(of(1000, 4096), "rowswept_rms_norm_backward_bf16 125 512 98368 true");
         assert_eq!(of(32768, 1474), "rowwise_products_bf16 1536 256 0 false");
-        assert_eq!(of(32768, 4104), "rowwise_products_bf16 4352 256 0 false");
+        // By halves, where there is room.
+        assert_eq!(of(16384, 8192), "rowswept_rms_norm_backward_bf16 512 512 229888 true");
+        assert_eq!(of(16384, 8200), "rowwise_products_bf16 4224 256 0 false");
         let layer = |dtype, len| first("layer_norm_backward", dtype, 2, [32768, len], &LIMITS);
         assert_eq!(layer(DType::BF16, 4096), "rowswept_layer_norm_backward_bf16 512 512 229888 true");
+        assert_eq!(layer(DType::BF16, 8192), "rowwise_columns_bf16 8192 256 0 false");
         assert_eq!(layer(DType::F32, 4096), "rowswept_layer_norm_backward_f32 2048 1024 229504 true");
         // Arrays that may begin anywhere.
         let limits = Limits { aligned: false, ..LIMITS };

@@ -14,7 +14,7 @@ use super::number::{MOST, numbers};
 use super::op::{Held, RowOp};
 use super::read::from_memory;
 use super::results::Of;
-use super::spread::{At, Packs, Place, Spread};
+use super::spread::{Packs, Place, Spread};
 use super::sweep::{self, STEPS, Sweep, lines_ahead};
 use super::waiting::Waiting;
 use super::write::write;
@@ -97,7 +97,7 @@ where
     let part = s.block_x() as u64 * groups as u64 + group as u64;
     let aligned_out = call.aligned_out::<X::Bits>();
     let column = (spread.own(lane) * per) as u64;
-    let mut waiting = Waiting { call, shared, threads: THREADS, part, column, step: 0 };
+    let mut waiting = Waiting { call, shared, threads: THREADS, part, step: 0 };
     // The first row of a step, and where it is.
     let mut row = part * call.turns * STEPS as u64;
     let mut base = call.place::<X::Bits>(row, 0, u32::MAX as u64);
@@ -144,7 +144,7 @@ where
         }
         let (packs, _) = again(s, &op, &packs);
         let norm_of = |k: u32| norm(own.0.map(|_, word| shuffled(word, k)));
-        waiting.meet::<S, X, SUMS>(s, terms::<S, X, K, _, SUMS>(s, &packs, norm_of));
+        waiting.meet::<S, X, SUMS>(s, terms::<S, X, K, _, SUMS>(s, &packs, norm_of), [0, 1], column);
         waiting.step += 1;
         row += STEPS as u64;
         base = place(STEPS as u32);
@@ -164,12 +164,11 @@ where
     let group = (s.warp() << (5 - call.lanes)) + (lane >> call.lanes);
     let part = s.block_x() as u64 * groups as u64 + group as u64;
     let staged = room.offset(const { norms(X::Bits::SIZE as usize) as u32 }).cast();
-    let sweep = Sweep::<{ AHEAD - 1 }>::new::<S, X::Bits>(s, call, part, own, staged);
-    let (column, shared) = (sweep.column, staged.offset(lines_ahead(AHEAD) * THREADS));
-    let mut waiting = Waiting { call, shared, threads: THREADS, part, column, step: 0 };
+    let sweep = Sweep::<{ AHEAD - 1 }>::new::<S, X::Bits>(s, call, (part, own), false, staged);
+    let shared = staged.offset(lines_ahead(AHEAD) * THREADS);
+    let mut waiting = Waiting { call, shared, threads: THREADS, part, step: 0 };
     let (op, level) = (NormGradients::<X, K, SUMS>::new(call), SumsOf::<X::Value, SUMS>::NEW);
-    let at = At { first: column, count: if column < call.len { per } else { 0 }, mask: 0 };
-    let weights = op.norm.factors.weights::<S, X>(s, at).unwrap_or([X::Value::ONE; MOST]);
+    let weights = sweep.weights::<S, X>(s, &op.norm.factors);
     let arrays =
         [sweep.array::<X::Bits>(call.at.input, call.along), sweep.array::<X::Bits>(call.at.second, call.second_along)];
     let output = sweep.array::<X::Bits>(call.at.output, (call.len * X::Bits::SIZE as u64) as i64);
@@ -190,15 +189,8 @@ where
             |k| get(s, room, groups * rows, sweep.row(step, k as u32) * groups + group, (zero, zero)),
         );
         let (ready, terms) = sweep::terms::<S, X, K, SUMS>(s, lines, norms, weights);
-        waiting.meet::<S, X, SUMS>(s, sweep.added(s, step, terms));
-        waiting.step += 1;
-        let mut nodes = ready.map(
-            #[inline(always)]
-            |ready| NormGradients::<X, K, SUMS>::sums(ready),
-        );
-        if s.branch(!sweep.has_line) {
-            nodes = [level.nothing(); STEPS];
-        }
+        sweep.meet::<S, X, SUMS>(s, &mut waiting, terms);
+        let nodes = sweep.nodes::<X, K, SUMS>(ready);
         let nodes = steps::<S, _, false, STEPS>(s, level, spread, nodes, per, |_| 0);
         // A lane finds what follows from one row, and all lanes of its group get it.
         let (mean, slope) = op.of_sums(pick(nodes, lane % STEPS as u32));

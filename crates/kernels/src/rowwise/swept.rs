@@ -9,9 +9,8 @@ use super::Rowwise;
 use super::level::{Level, SumsOf, steps};
 use super::norm::Kind;
 use super::norm_gradient::NormGradients;
-use super::number::MOST;
 use super::op::RowOp;
-use super::spread::{At, Spread};
+use super::spread::Spread;
 use super::sweep::{SLOTS, STEPS, Sweep, lines_ahead, of_row, over_warps, terms};
 use super::waiting::Waiting;
 use crate::node::{Node, get, put};
@@ -22,19 +21,19 @@ use warpfold_simt::Simt;
 /// Steps whose rows are on their way: one block has all shared memory.
 const AHEAD: u32 = 2;
 
-/// Rows of a block of so many turns.
+/// Rows of a block of so many turns; as if each had two, if it has halves of one.
 const fn rows_of(turns: u64) -> u32 {
     turns as u32 * STEPS as u32
 }
 
-/// Bytes of shared memory for the norms of `turns` times two rows, for rows that are on their way, and in which sums of
-/// two rows, of four, eight and so on, wait for their neighbours: `sums` for each of the columns of `threads` threads,
-/// which have a pack of elements of `size`.
+/// Bytes of shared memory for the norms of rows, for rows that are on their way, and in which sums of a step, of two,
+/// four and so on, of `turns` steps wait for their neighbours: `sums` for each of the columns of `threads` threads,
+/// which have a pack of elements of `size`, or two, if steps have `halves` of a row.
 #[must_use]
-pub const fn room_bytes(turns: u64, sums: usize, threads: u32, size: usize) -> u32 {
+pub const fn room_bytes(turns: u64, sums: usize, threads: u32, size: usize, halves: bool) -> u32 {
     let number = if size == 8 { 8 } else { 4 };
-    let of_thread = turns.trailing_zeros() * (sums * (16 / size) * number) as u32 + lines_ahead(AHEAD) * 16;
-    rows_of(turns) * 2 * number as u32 + of_thread * threads
+    let waiting = turns.trailing_zeros() * (sums * (16 / size) * number) as u32 * if halves { 2 } else { 1 };
+    rows_of(turns) * 2 * number as u32 + (waiting + lines_ahead(AHEAD) * 16) * threads
 }
 
 /// See the module.
@@ -48,16 +47,15 @@ where
     // Two rooms that take turns, so that one barrier is enough.
     let slots = [s.shared::<u32, SLOTS, 0>("sums"), s.shared::<u32, SLOTS, 1>("next sums")];
     let (per, threads, zero) = (X::Bits::PER, s.block_dim_x(), X::Value::ZERO);
-    let (words, rows) = (room_bytes(call.turns, SUMS, threads, X::Bits::SIZE as usize) / 4, rows_of(call.turns));
-    let norms = s.room_of::<u32>("norms, rows ahead, and sums that wait", words);
+    let halves = SUMS == 1 && call.deep != 0;
+    let (bytes, rows) = (room_bytes(call.turns, SUMS, threads, X::Bits::SIZE as usize, halves), rows_of(call.turns));
+    let norms = s.room_of::<u32>("norms, rows ahead, and sums that wait", bytes / 4);
     let room = norms.offset(rows * 2 * X::Value::WORDS).cast();
     let part = s.block_x() as u64;
-    let sweep = Sweep::<{ AHEAD - 1 }>::new::<S, X::Bits>(s, call, part, s.thread_x(), room);
-    let (column, shared) = (sweep.column, room.offset(lines_ahead(AHEAD) * threads));
-    let mut waiting = Waiting { call, shared, threads, part, column, step: 0 };
+    let sweep = Sweep::<{ AHEAD - 1 }>::new::<S, X::Bits>(s, call, (part, s.thread_x()), halves, room);
+    let mut waiting = Waiting { call, shared: room.offset(lines_ahead(AHEAD) * threads), threads, part, step: 0 };
     let (op, level) = (NormGradients::<X, K, SUMS>::new(call), SumsOf::<X::Value, SUMS>::NEW);
-    let own = At { first: column, count: if sweep.has_line { per } else { 0 }, mask: 0 };
-    let weights = op.norm.factors.weights::<S, X>(s, own).unwrap_or([X::Value::ONE; MOST]);
+    let weights = sweep.weights::<S, X>(s, &op.norm.factors);
     let arrays =
         [sweep.array::<X::Bits>(call.at.input, call.along), sweep.array::<X::Bits>(call.at.second, call.second_along)];
     let output = sweep.array::<X::Bits>(call.at.output, (call.len * X::Bits::SIZE as u64) as i64);
@@ -77,18 +75,11 @@ where
             |k| get(s, norms, rows, sweep.row(step, k as u32), (zero, zero)),
         );
         let (ready, terms) = terms::<S, X, K, SUMS>(s, lines, norms, weights);
-        waiting.meet::<S, X, SUMS>(s, sweep.added(s, step, terms));
-        waiting.step += 1;
-        let mut nodes = ready.map(
-            #[inline(always)]
-            |ready| NormGradients::<X, K, SUMS>::sums(ready),
-        );
-        if s.branch(!sweep.has_line) {
-            nodes = [level.nothing(); STEPS];
-        }
+        sweep.meet::<S, X, SUMS>(s, &mut waiting, terms);
+        let nodes = sweep.nodes::<X, K, SUMS>(ready);
         let nodes = steps::<S, _, true, STEPS>(s, level, Spread::WARP, nodes, per, |_| 0);
         let slots = if waiting.step & 1 == 0 { slots[0] } else { slots[1] };
-        let node = over_warps::<S, X::Bits, _>(s, level, slots, nodes[0], [32 * per, call.len as u32]);
+        let node = over_warps::<S, X::Bits, _>(s, level, slots, nodes[0], [32 * per, call.len as u32], halves);
         let (mean, slope) = op.of_sums(node);
         if s.branch(call.at.output != 0) {
             let results = warpfold_simt::array::from_fn(

@@ -22,24 +22,29 @@ pub(super) struct Waiting<'a> {
     pub threads: u32,
     /// The number of the part that is left of the rows.
     pub part: u64,
-    /// The lane's first column.
-    pub column: u64,
     /// Steps that were taken, of `call.turns`.
     pub step: u32,
 }
 
 impl Waiting<'_> {
-    /// The sums of a step: joined with what waits for them, and kept, or left as a part.
+    /// The sums of a step from a column on, number `set` of several such: joined with what waits for them, and kept, or
+    /// left as a part.
     #[inline(always)]
-    pub fn meet<S, X, const SUMS: usize>(&self, s: &S, mut sums: Sums<X::Value, SUMS>)
-    where
+    pub fn meet<S, X, const SUMS: usize>(
+        &self,
+        s: &S,
+        mut sums: Sums<X::Value, SUMS>,
+        [set, sets]: [u32; 2],
+        column: u64,
+    ) where
         S: Simt,
         X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
     {
         // Numbers of four words, and how many of these a sum has.
         let (per, each) = (X::Bits::PER, 4 / X::Value::WORDS);
         let packs = per / each;
-        let slot = |level: u32, pack: u32| (level * SUMS as u32 * packs + pack) * self.threads + s.thread_x();
+        let slot =
+            |level: u32, pack: u32| ((level * sets + set) * SUMS as u32 * packs + pack) * self.threads + s.thread_x();
         let (mut level, mut rest) = (0, self.step);
         while s.again(rest & 1 != 0) {
             let mut pack = 0;
@@ -74,7 +79,7 @@ impl Waiting<'_> {
         }
         let mut j = 0;
         while j < SUMS as u32 * per {
-            let column = self.column + (j % per) as u64;
+            let column = column + (j % per) as u64;
             if s.branch(self.part < self.call.parts && column < self.call.len) {
                 let at = (self.part * SUMS as u64 + (j / per) as u64) * self.call.len + column;
                 // NaN is the canonical one.
