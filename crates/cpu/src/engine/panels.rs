@@ -120,7 +120,9 @@ impl Work<'_> {
                 // Blocks of any length.
                 first = rows;
             }
-            if own && first * width > self.facts.dense_items {
+            // Kernels of few columns take more rows of these at a time than of many columns.
+            let tall = self.facts.rows > PANEL && width >= TILE && first > self.facts.rows;
+            if own && (tall || first * width > self.facts.dense_items) {
                 // More than the kernel takes at a time: a subtree of them.
                 if first == rows {
                     first /= 2;

@@ -4,6 +4,7 @@
 //! so that few nodes, which are large, leave the cache.
 
 mod bounds;
+mod dense;
 pub mod described;
 mod places;
 pub mod results;
@@ -12,18 +13,18 @@ mod trees;
 use std::mem::MaybeUninit;
 
 use warpfold_core::ops::{Arg, Deviation, Extremum, Search, Square, Sum};
-use warpfold_core::{Accumulate, Element, Key, Real, Reducer};
+use warpfold_core::{Accumulate, DType, Element, Key, Real, Reducer};
 
 use bounds::{Ahead, Bounds};
+use dense::{DENSE_BYTES, FEW};
 use described::{Described, Sums};
 use places::{find, nans};
 
 use crate::extrema::{ends, ends_in};
 use crate::kernel::{Item, Kernel, each_row};
 use crate::panel::{Panel, TILE};
-use crate::policy::{ALONE, BLOCK, PANEL, TALL};
+use crate::policy::{ALONE, PANEL, TALL};
 use crate::simd::{Simd, array, vectors_at_level};
-use crate::transpose::{Rows, take_apart};
 
 /// The kernel of all statistics.
 #[derive(Clone)]
@@ -302,8 +303,21 @@ impl<T: Described> Kernel for Describe<T> {
         self
     }
 
+    /// A block ends with nodes of unequal lengths and with two searches for places. 128 MiB, one thread of a busy Xeon
+    /// with AVX-512, CPU time, ms of rows as blocks, and as columns: bf16, rows of 512 34, 40; 600 43, 32; 1000 34, 32;
+    /// 1024 30, 39; 1500 32, 34; f16, rows of 1000 41, 29; 1500 35, 32; 2047 35, 30; f32, rows of 300 32, 27; 512 25,
+    /// 38; 600 27, 27; 1000 23, 27. Other types have no record.
     fn apart(len: usize) -> bool {
-        len < ALONE
+        // Rows so many bytes long compete for few cache sets.
+        let compete = (len * size_of::<T>()).is_multiple_of(512);
+        let most = match T::DTYPE {
+            _ if compete => ALONE,
+            DType::F16 => 1536,
+            DType::BF16 => 1024,
+            DType::F32 => 512,
+            _ => ALONE,
+        };
+        len < most
     }
 
     fn rows(&self, x: &[T], len: usize, out: &mut [MaybeUninit<Node<T>>]) {
@@ -326,50 +340,11 @@ impl<T: Described> Kernel for Describe<T> {
 
     const DENSE: bool = true;
 
-    /// A block of a column is quicker the longer it is. The rows and their columns fit L1; of 64-bit elements the
-    /// columns do.
-    const DENSE_ITEMS: usize = if size_of::<T>() > 4 { BLOCK } else { 2 * BLOCK };
+    /// As many stretches of few columns as fill a few tiles: the rows, and the rows of stretches, fit L2.
+    const DENSE_ITEMS: usize = DENSE_BYTES / if size_of::<T>() > 2 { size_of::<T>() } else { 2 };
 
     fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<Node<T>>]) {
-        let (width, rows) = (out.len(), x.len() / out.len());
-        if rows > TALL && width >= FEW {
-            // Two halves, since tiles are faster than blocks of columns: 64 MiB, two threads of an EPYC with AVX-512,
-            // ms of 32 columns as blocks, and of 33 in tiles: f32 9.6, 6.5; bf16 6.8, 4.3 (32 MiB); u8 4.3, 2.7 (16).
-            let (top, bottom) = x.split_at(x.len() / 2);
-            let mut right = [const { MaybeUninit::uninit() }; 2 * BLOCK / TALL];
-            let (right, n) = (&mut right[..width], rows as u64 / 2);
-            self.dense(top, start, out);
-            self.dense(bottom, start + n, right);
-            // SAFETY: `dense` writes a node for each column.
-            unsafe { self.merge(out.assume_init_ref(), n, right.assume_init_mut(), n) };
-            return out.copy_from_slice(right);
-        }
-        if width < FEW {
-            // Columns are brought side by side, and each is a block.
-            let mut apart = [const { MaybeUninit::<T>::uninit() }; 2 * BLOCK];
-            let dense = Rows::dense(rows, width, size_of::<T>(), true);
-            // SAFETY: `x` has all rows, and there is room for as many elements, all of which are written.
-            let apart = unsafe {
-                take_apart(x.as_ptr(), dense, apart.as_mut_ptr().cast(), rows);
-                apart[..x.len()].assume_init_ref()
-            };
-            for (column, out) in apart.chunks_exact(rows).zip(out) {
-                out.write(self.block(column, start));
-            }
-            return;
-        }
-        let mut room = [std::ptr::null(); TALL];
-        for (to, row) in room.iter_mut().zip(x.chunks_exact(width)) {
-            *to = row.as_ptr();
-        }
-        let (rows, next) = (&room[..rows], size_of_val(x) as isize);
-        // SAFETY: `x` has all rows, which are at least as wide as a tile.
-        unsafe {
-            match width {
-                TILE.. if size_of::<T>() < 8 => self.tiles::<TILE>(rows, start, next, out),
-                _ => self.tiles::<FEW>(rows, start, next, out),
-            }
-        }
+        self.dense_rows(x, start, out);
     }
 
     fn block(&self, x: &[Item<Self>], start: u64) -> Node<T> {
@@ -383,6 +358,3 @@ impl<T: Described> Kernel for Describe<T> {
         )
     }
 }
-
-/// The columns of a narrow tile.
-const FEW: usize = 32;

@@ -4,7 +4,7 @@ use warpfold_core::Element;
 use warpfold_core::ops::Arg;
 
 use crate::free::count_block;
-use crate::simd::{vectors, vectors_256};
+use crate::simd::{array, fold_lanes, vectors, vectors_256};
 
 /// The number of NaNs, and the place of the first one, or 0.
 #[inline(never)]
@@ -33,6 +33,13 @@ fn first_place<T: Element>(arg: &Arg<T>, x: &[T], extremum: T) -> usize {
     #[inline(always)]
     fn first<T: Copy>(x: &[T], is: impl Fn(T) -> bool + Copy) -> usize {
         let mut at = before::<T, MANY>(x, is);
+        if let Some(last) = x.len().checked_sub(MANY) {
+            // The last piece may begin with elements that have been searched.
+            at = at.min(last);
+            let piece = x[at..].first_chunk::<MANY>().expect("a piece");
+            let places: [u8; MANY] = array!(MANY, i => if is(piece[i]) { i as u8 } else { u8::MAX });
+            return at + fold_lanes(places, u8::min) as usize;
+        }
         at += before::<T, SOME>(&x[at..], is);
         at + x[at..].iter().position(|&x| is(x)).expect("it is there")
     }
