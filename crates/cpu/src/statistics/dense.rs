@@ -4,19 +4,13 @@
 use std::mem::MaybeUninit;
 
 use super::described::Described;
-use super::{Describe, Node};
+use super::{DENSE_BYTES, Describe, FEW, Node};
 use crate::kernel::Kernel;
 use crate::moves::copy_lines;
 use crate::panel::TILE;
-use crate::policy::{BLOCK, PANEL, TALL};
+use crate::policy::{PANEL, TALL};
 use crate::simd::array;
 use crate::transpose::{Rows, take_apart};
-
-/// The columns of a narrow tile.
-pub(super) const FEW: usize = 32;
-
-/// The most bytes of dense rows, where elements have at least two.
-pub(super) const DENSE_BYTES: usize = 16 * BLOCK;
 
 /// The most nodes of stretches that lie abreast, and of the halves of dense rows.
 const MOST_NODES: usize = DENSE_BYTES / 2 / TALL;

@@ -16,15 +16,20 @@ use warpfold_core::ops::{Arg, Deviation, Extremum, Search, Square, Sum};
 use warpfold_core::{Accumulate, DType, Element, Key, Real, Reducer};
 
 use bounds::{Ahead, Bounds};
-use dense::{DENSE_BYTES, FEW};
 use described::{Described, Sums};
 use places::{find, nans};
 
 use crate::extrema::{ends, ends_in};
 use crate::kernel::{Item, Kernel, each_row};
 use crate::panel::{Panel, TILE};
-use crate::policy::{ALONE, PANEL, TALL};
+use crate::policy::{ALONE, BLOCK, PANEL, TALL};
 use crate::simd::{Simd, array, vectors_at_level};
+
+/// The columns of a narrow tile.
+const FEW: usize = 32;
+
+/// The most bytes of dense rows, where elements have at least two.
+const DENSE_BYTES: usize = 16 * BLOCK;
 
 /// The kernel of all statistics.
 #[derive(Clone)]

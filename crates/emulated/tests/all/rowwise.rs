@@ -226,9 +226,9 @@ fn gradients_of_what_is_frozen_are_left_out() {
     }
 }
 
-/// Gradients of norms with those of weights, of rows that a block sweeps over: some lanes have no part of a row, the last
-/// block lacks rows, blocks have up to 32 warps, and longer rows are computed by halves. Arrays that do not begin with
-/// lines of 16 bytes are for others.
+/// Gradients of norms with those of weights, of rows that a block sweeps over: some lanes have no part of a row, the
+/// last block lacks rows, blocks have up to 32 warps, and longer rows are computed by halves. Arrays that do not begin
+/// with lines of 16 bytes are for others.
 #[test]
 fn sweeps_over_rows_have_the_bits_of_the_cpu() {
     let on = Emulated::new();

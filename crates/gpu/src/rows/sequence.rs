@@ -248,12 +248,11 @@ impl Sequence {
         let parts = take(padded(plan.parts));
         let (mut columns, mut sums, mut both, mut folded) = (Vec::new(), Vec::new(), None, false);
         if arrays.sums {
+            let limits = &Limits { aligned: arrays.aligned, ..*limits };
             let most = 1 + arrays.factors[1].is_some() as usize;
-            let RowSums { launches, bytes, first, folded: at_once } =
-                op.sums(&layout, most, &Limits { aligned: arrays.aligned, ..*limits })?;
-            // Parts of columns lie where those of rows did, which are needed no more.
-            take(padded(bytes.saturating_sub(plan.parts)));
+            let RowSums { launches, bytes, first, folded: at_once } = op.sums(&layout, most, limits)?;
             (columns, folded) = (launches, at_once);
+            take(padded(bytes.saturating_sub(plan.parts))); // Where parts of rows were.
             for (which, factor) in arrays.factors.iter().enumerate() {
                 let Some((dtype, _)) = *factor else { continue };
                 let size = wide.size();

@@ -15,7 +15,7 @@ use super::op::{Held, RowOp};
 use super::read::from_memory;
 use super::results::Of;
 use super::spread::{Packs, Place, Spread};
-use super::sweep::{self, STEPS, Sweep, lines_ahead};
+use super::sweep::{STEPS, Sweep, Taken, lines_ahead};
 use super::waiting::Waiting;
 use super::write::write;
 use super::{Rowwise, THREADS, WARPS};
@@ -86,7 +86,7 @@ where
         _ => s.room::<u32, { room(2, 4) }>(ROOM),
     };
     let arrays = call.at.input | call.at.second | call.at.output | call.along as u64 | call.second_along as u64;
-    if s.branch((arrays | call.len * X::Bits::SIZE as u64) & 15 == 0) {
+    if s.branch((arrays | (call.len * X::Bits::SIZE as u64)) & 15 == 0) {
         return lined::<S, X, K, SUMS>(s, call, room);
     }
     let shared = room.cast();
@@ -169,9 +169,7 @@ where
     let mut waiting = Waiting { call, shared, threads: THREADS, part, step: 0 };
     let (op, level) = (NormGradients::<X, K, SUMS>::new(call), SumsOf::<X::Value, SUMS>::NEW);
     let weights = sweep.weights::<S, X>(s, &op.norm.factors);
-    let arrays =
-        [sweep.array::<X::Bits>(call.at.input, call.along), sweep.array::<X::Bits>(call.at.second, call.second_along)];
-    let output = sweep.array::<X::Bits>(call.at.output, (call.len * X::Bits::SIZE as u64) as i64);
+    let (arrays, output) = sweep.arrays::<X::Bits>(call);
     sweep.begin(s, arrays);
     // A group's lanes find the norms of its rows.
     let (rows, mut row) = (sweep.turns * STEPS as u32, own);
@@ -182,15 +180,9 @@ where
     }
     s.barrier();
     while s.again(waiting.step < sweep.turns) {
-        let step = waiting.step;
-        let lines = sweep.next(s, arrays, step);
-        let norms: [_; STEPS] = warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| get(s, room, groups * rows, sweep.row(step, k as u32) * groups + group, (zero, zero)),
-        );
-        let (ready, terms) = sweep::terms::<S, X, K, SUMS>(s, lines, norms, weights);
-        sweep.meet::<S, X, SUMS>(s, &mut waiting, terms);
-        let nodes = sweep.nodes::<X, K, SUMS>(ready);
+        let norm = |row| get(s, room, groups * rows, row * groups + group, (zero, zero));
+        let taken = sweep.take::<S, X, K, SUMS>(s, &mut waiting, arrays, norm, weights);
+        let Taken { step, norms, ready, nodes } = taken;
         let nodes = steps::<S, _, false, STEPS>(s, level, spread, nodes, per, |_| 0);
         // A lane finds what follows from one row, and all lanes of its group get it.
         let (mean, slope) = op.of_sums(pick(nodes, lane % STEPS as u32));

@@ -2,8 +2,8 @@
 //!
 //! Idea: a thread has a line of 16 bytes of each row. It copies those of the next rows to shared memory, to places that
 //! it reads itself, while it computes with others: memory is always asked for more, and no barrier is needed for that.
-//! All rows begin and end with lines, so nothing is asked of a line. In place of rows that are not there the last one is
-//! read again. A step has two rows, or, of rows that are too long for that, two halves of one.
+//! All rows begin and end with lines, so nothing is asked of a line. In place of rows that are not there the last one
+//! is read again. A step has two rows, or, of rows that are too long for that, two halves of one.
 //! Bottleneck: memory.
 
 use super::Rowwise;
@@ -42,6 +42,21 @@ pub(super) const SLOTS: usize = NODES as usize * 4;
 
 /// An array: the address of a thread's line of the first row, and bytes from row to row.
 pub(super) type Lines = (u64, i64);
+
+/// The normalised elements of a line, and the gradients of these.
+type Ready<F> = [[F; MOST]; 2];
+/// What is ready of a step's lines, and their terms.
+type Terms<F, const SUMS: usize> = ([Ready<F>; STEPS], [Sums<F, SUMS>; STEPS]);
+
+/// A step that was taken.
+pub(super) struct Taken<F, const SUMS: usize> {
+    pub step: u32,
+    /// Of each row.
+    pub norms: [(F, F); STEPS],
+    pub ready: [Ready<F>; STEPS],
+    /// A lane's node of each line.
+    pub nodes: [[F; SUMS]; STEPS],
+}
 
 /// Where the threads are that have a row at a time: a block, or a group of lanes. The lines of one step are computed
 /// with, and those of `LEFT + 1` more are on their way.
@@ -97,22 +112,26 @@ impl<const LEFT: u32> Sweep<LEFT> {
 
     /// The row of line number `k` of a step, counted from the first of all.
     #[inline(always)]
-    pub fn row(&self, step: u32, k: u32) -> u32 {
+    fn row(&self, step: u32, k: u32) -> u32 {
         let step = step ^ self.order;
         if self.halves { step } else { step * STEPS as u32 + k }
     }
 
     /// Whether there is this row.
     #[inline(always)]
-    pub fn has(&self, step: u32, k: u32) -> bool {
+    fn has(&self, step: u32, k: u32) -> bool {
         self.row(step, k) < self.rows
     }
 
-    /// An array whose first element is at an address.
+    /// The arrays of a call, and where its results belong.
     #[inline(always)]
-    pub fn array<B: Bits>(&self, of: u64, along: i64) -> Lines {
-        let first = of.wrapping_add(self.first.wrapping_mul(along as u64));
-        (first.wrapping_add(self.columns[0] * B::SIZE as u64), along)
+    pub fn arrays<B: Bits>(&self, call: &Rowwise) -> ([Lines; 2], Lines) {
+        let array = |of: u64, along: i64| {
+            let first = of.wrapping_add(self.first.wrapping_mul(along as u64));
+            (first.wrapping_add(self.columns[0] * B::SIZE as u64), along)
+        };
+        let arrays = [array(call.at.input, call.along), array(call.at.second, call.second_along)];
+        (arrays, array(call.at.output, (call.len * B::SIZE as u64) as i64))
     }
 
     /// The address of the thread's line number `k`, of row number `row`.
@@ -148,7 +167,7 @@ impl<const LEFT: u32> Sweep<LEFT> {
 
     /// Begins to copy the lines of a step's rows.
     #[inline(always)]
-    pub fn fill<S: Simt>(&self, s: &S, arrays: [Lines; 2], step: u32) {
+    fn fill<S: Simt>(&self, s: &S, arrays: [Lines; 2], step: u32) {
         let mut k = 0;
         while k < STEPS as u32 {
             if s.branch(self.has_line[k as usize] && step < self.turns) {
@@ -178,7 +197,7 @@ impl<const LEFT: u32> Sweep<LEFT> {
     /// The thread's lines of a step: of both arrays, both rows. Zeros, if it has none. Begins to copy those of a later
     /// step to their places.
     #[inline(always)]
-    pub fn next<S: Simt>(&self, s: &S, arrays: [Lines; 2], step: u32) -> [[[u32; 4]; STEPS]; 2] {
+    fn next<S: Simt>(&self, s: &S, arrays: [Lines; 2], step: u32) -> [[[u32; 4]; STEPS]; 2] {
         s.copied_but::<LEFT>();
         let (mut lines, mut k) = ([[[0; 4]; STEPS]; 2], 0);
         while k < STEPS {
@@ -192,9 +211,43 @@ impl<const LEFT: u32> Sweep<LEFT> {
         lines
     }
 
+    /// A step: the norms of its lines, what is ready of them, and the node of each. Their terms are added to what
+    /// waits.
+    #[inline(always)]
+    pub fn take<S, X, K, const SUMS: usize>(
+        &self,
+        s: &S,
+        waiting: &mut Waiting<'_>,
+        arrays: [Lines; 2],
+        norm: impl Fn(u32) -> (X::Value, X::Value),
+        weights: [[X::Value; MOST]; STEPS],
+    ) -> Taken<X::Value, SUMS>
+    where
+        S: Simt,
+        X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+        K: Kind<X>,
+    {
+        let step = waiting.step;
+        let lines = self.next(s, arrays, step);
+        let norms = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| norm(self.row(step, k as u32)),
+        );
+        let (ready, terms) = terms::<S, X, K, SUMS>(s, lines, norms, weights);
+        self.meet::<S, X, SUMS>(s, waiting, terms);
+        let nodes = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let node = NormGradients::<X, K, SUMS>::sums(ready[k]);
+                select(self.has_line[k], node, [X::Value::NOTHING; SUMS])
+            },
+        );
+        Taken { step, norms, ready, nodes }
+    }
+
     /// Adds up the terms of a step; rows that are not there have none.
     #[inline(always)]
-    pub fn meet<S, X, const SUMS: usize>(&self, s: &S, waiting: &mut Waiting<'_>, terms: [Sums<X::Value, SUMS>; STEPS])
+    fn meet<S, X, const SUMS: usize>(&self, s: &S, waiting: &mut Waiting<'_>, terms: [Sums<X::Value, SUMS>; STEPS])
     where
         S: Simt,
         X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
@@ -215,25 +268,6 @@ impl<const LEFT: u32> Sweep<LEFT> {
             waiting.meet::<S, X, SUMS>(s, sums, [0, 1], self.columns[0]);
         }
         waiting.step += 1;
-    }
-
-    /// The nodes of a step's lines, of which those that are not there have none.
-    #[inline(always)]
-    pub fn nodes<
-        X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
-        K: Kind<X>,
-        const SUMS: usize,
-    >(
-        &self,
-        ready: [[[X::Value; MOST]; 2]; STEPS],
-    ) -> [[X::Value; SUMS]; STEPS] {
-        warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| {
-                let node = NormGradients::<X, K, SUMS>::sums(ready[k]);
-                select(self.has_line[k], node, [X::Value::NOTHING; SUMS])
-            },
-        )
     }
 
     /// Writes the results of a step's rows.
@@ -301,12 +335,12 @@ pub(super) fn of_row<S: Simt, N: Node>(s: &S, node: N, k: usize) -> N {
 /// What is ready of the lines of a norm's input and of the gradients, and the terms of each column: the products, and,
 /// if there are two sums, the gradients.
 #[inline(always)]
-pub(super) fn terms<S, X, K, const SUMS: usize>(
+fn terms<S, X, K, const SUMS: usize>(
     s: &S,
     [x, gradients]: [[[u32; 4]; STEPS]; 2],
     norms: [(X::Value, X::Value); STEPS],
     weights: [[X::Value; MOST]; STEPS],
-) -> ([[[X::Value; MOST]; 2]; STEPS], [Sums<X::Value, SUMS>; STEPS])
+) -> Terms<X::Value, SUMS>
 where
     S: Simt,
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,

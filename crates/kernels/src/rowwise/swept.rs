@@ -11,7 +11,7 @@ use super::norm::Kind;
 use super::norm_gradient::NormGradients;
 use super::op::RowOp;
 use super::spread::Spread;
-use super::sweep::{SLOTS, STEPS, Sweep, lines_ahead, of_row, over_warps, terms};
+use super::sweep::{SLOTS, STEPS, Sweep, Taken, lines_ahead, of_row, over_warps};
 use super::waiting::Waiting;
 use crate::node::{Node, get, put};
 use crate::source::{Bits, Source};
@@ -56,9 +56,7 @@ where
     let mut waiting = Waiting { call, shared: room.offset(lines_ahead(AHEAD) * threads), threads, part, step: 0 };
     let (op, level) = (NormGradients::<X, K, SUMS>::new(call), SumsOf::<X::Value, SUMS>::NEW);
     let weights = sweep.weights::<S, X>(s, &op.norm.factors);
-    let arrays =
-        [sweep.array::<X::Bits>(call.at.input, call.along), sweep.array::<X::Bits>(call.at.second, call.second_along)];
-    let output = sweep.array::<X::Bits>(call.at.output, (call.len * X::Bits::SIZE as u64) as i64);
+    let (arrays, output) = sweep.arrays::<X::Bits>(call);
     sweep.begin(s, arrays);
     // Where norms come from memory in each step, the block waits for them.
     let mut row = s.thread_x();
@@ -68,15 +66,9 @@ where
     }
     s.barrier();
     while s.again(waiting.step < sweep.turns) {
-        let step = waiting.step;
-        let lines = sweep.next(s, arrays, step);
-        let norms: [_; STEPS] = warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| get(s, norms, rows, sweep.row(step, k as u32), (zero, zero)),
-        );
-        let (ready, terms) = terms::<S, X, K, SUMS>(s, lines, norms, weights);
-        sweep.meet::<S, X, SUMS>(s, &mut waiting, terms);
-        let nodes = sweep.nodes::<X, K, SUMS>(ready);
+        let norm = |row| get(s, norms, rows, row, (zero, zero));
+        let taken = sweep.take::<S, X, K, SUMS>(s, &mut waiting, arrays, norm, weights);
+        let Taken { step, norms, ready, nodes } = taken;
         let nodes = steps::<S, _, true, STEPS>(s, level, Spread::WARP, nodes, per, |_| 0);
         let slots = if waiting.step & 1 == 0 { slots[0] } else { slots[1] };
         let node = over_warps::<S, X::Bits, _>(s, level, slots, nodes[0], [32 * per, call.len as u32], halves);
