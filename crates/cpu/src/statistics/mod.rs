@@ -308,10 +308,9 @@ impl<T: Described> Kernel for Describe<T> {
         self
     }
 
-    /// A block ends with nodes of unequal lengths and with two searches for places. 128 MiB, one thread of a busy Xeon
-    /// with AVX-512, CPU time, ms of rows as blocks, and as columns: bf16, rows of 512 34, 40; 600 43, 32; 1000 34, 32;
-    /// 1024 30, 39; 1500 32, 34; f16, rows of 1000 41, 29; 1500 35, 32; 2047 35, 30; f32, rows of 300 32, 27; 512 25,
-    /// 38; 600 27, 27; 1000 23, 27. Other types have no record.
+    /// A block ends with nodes of unequal lengths and with two searches for places. 128 MiB, two threads of a Xeon with
+    /// AVX-512, ms of rows as blocks, and as columns: bf16, rows of 700 23.7, 19.6; 1000 19.3, 19.1; f16, rows of 1000
+    /// 23.2, 17.4; 1500 19.9, 18.5; f32, rows of 300 23.0, 13.8; 400 15.6, 13.5. Other types have no record.
     fn apart(len: usize) -> bool {
         // Rows so many bytes long compete for few cache sets.
         let compete = (len * size_of::<T>()).is_multiple_of(512);
