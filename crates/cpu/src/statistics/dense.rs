@@ -19,8 +19,8 @@ const MOST_NODES: usize = DENSE_BYTES / 2 / TALL;
 const PAD: usize = 64;
 
 /// The fewest columns whose stretches lie abreast, of elements of so many bytes. 128 MiB, two threads of a Xeon with
-/// AVX-512, ms of columns as blocks, and of stretches, along axis 0: bf16, 16 columns 24.4, 18.0; 24 31.6, 17.9; f16, 31
-/// 33.7, 15.8; f32, 24 22.3, 13.6; f64, 24 20.5, 13.4; i8, 20 38.2, 21.3. Fewer lost, of which there is no record.
+/// AVX-512, ms of columns as blocks, and of stretches, along axis 0: bf16, 16 columns 24.4, 18.0; 24 31.6, 17.9; f16,
+/// 31 33.7, 15.8; f32, 24 22.3, 13.6; f64, 24 20.5, 13.4; i8, 20 38.2, 21.3. Fewer lost, of which there is no record.
 const fn least_columns(size: usize) -> usize {
     match size {
         1 => 16,
