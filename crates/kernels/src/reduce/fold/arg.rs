@@ -68,7 +68,7 @@ impl<B: Bits, K: Key> Arg<B, K> {
 
 impl<B: Bits, K: Key> Heap for Arg<B, K> {
     type Bits = B;
-    /// The key, or of 16-bit elements one of [`Halves`] above bits that are all set.
+    /// The key, or of 16-bit elements one of `Halves` above bits that are all set.
     type Acc = (K, u32);
     const REPEATS: bool = true;
     #[inline(always)]
