@@ -103,11 +103,8 @@ def cases():
             yield f"{name} {of}", both, lambda s=shape, d=dtype, n=name: loss(s, d, n)
             yield f"{name} backward {of}", 3, lambda s=shape, d=dtype, n=name: loss(s, d, n, backward=True)
         yield f"cosine_similarity {of}", 2 * shape[1], lambda s=shape, d=dtype: cosine(s, d)
-        shape = (8192, 32000)
-        first = lambda of: lambda x: of(x, 50)[0]  # noqa: E731
-        yield f"topk {str(dtype)[6:]} {shape} 50", 640, lambda s=shape, d=dtype, f=first: unary(
-            s, d, f(wf.torch.topk), f(torch.topk), ()
-        )
+        for shape, k in CHOSEN:
+            yield f"topk {str(dtype)[6:]} {shape} {k}", shape[1] / k, lambda s=shape, d=dtype, k=k: topk(s, d, k)
 
 
 def smaller_cases():
@@ -126,10 +123,7 @@ def smaller_cases():
                 yield f"{name} {of}", 2 * shape[0] * shape[1], lambda s=shape, d=dtype, n=name: loss(s, d, n)
                 yield f"{name} backward {of}", 3, lambda s=shape, d=dtype, n=name: loss(s, d, n, backward=True)
             yield f"cosine_similarity {of}", 2 * shape[1], lambda s=shape, d=dtype: cosine(s, d)
-            first = lambda of: lambda x: of(x, 50)[0]  # noqa: E731
-            yield f"topk {of} 50", shape[1] / 50, lambda s=shape, d=dtype, f=first: unary(
-                s, d, f(wf.torch.topk), f(torch.topk), ()
-            )
+            yield f"topk {of} 50", shape[1] / 50, lambda s=shape, d=dtype: topk(s, d, 50)
 
 
 # Lengths of rows in models: hidden sizes, and vocabularies.
@@ -144,8 +138,12 @@ def random_cases(seed, count):
         dtype = of.choice([torch.bfloat16, torch.bfloat16, torch.float32])
         length = of.choice([2 ** of.randint(6, 18), of.choice(USED), int(2 ** of.uniform(6, 18))])
         shape = (max(1, (of.choice([64, 128, 256]) << 20) // dtype.itemsize // length), length)
-        name, backward = of.choice(["softmax", "log_softmax", "rms_norm", "layer_norm", "cross_entropy"]), of.random() < 0.5
-        if name == "cross_entropy":
+        names = ["softmax", "log_softmax", "rms_norm", "layer_norm", "cross_entropy", "topk"]
+        name, backward = of.choice(names), of.random() < 0.5
+        if name == "topk":
+            k = min(length, of.choice([1, of.randint(1, 64), of.randint(1, 1024), int(2 ** of.uniform(0, 14))]))
+            yield f"{name} {str(dtype)[6:]} {shape} {k}", length / k, lambda s=shape, d=dtype, k=k: topk(s, d, k)
+        elif name == "cross_entropy":
             yield f"{name} and gradient {str(dtype)[6:]} {shape}", 2, lambda s=shape, d=dtype: cross_entropy(s, d)
         elif name.endswith("norm"):
             make = lambda s=shape, d=dtype, n=name, b=backward: norm(s, d, n, b)  # noqa: E731
@@ -155,6 +153,17 @@ def random_cases(seed, count):
         else:
             yield f"{name} {str(dtype)[6:]} {shape}", 2, lambda s=shape, d=dtype, n=name: softmax(s, d, n)
 
+
+# Rows, and how many of each are chosen.
+CHOSEN = [
+    ((8192, 32000), 50),
+    ((8192, 32000), 1000),
+    ((8192, 32000), 4000),
+    ((524288, 128), 8),
+    ((65536, 1536), 8),
+    ((64, 128256), 50),
+    ((1, 1 << 26), 50),
+]
 
 WINDOWS = [
     ((256, 64, 112, 112), "max_pool2d", {"kernel_size": 3, "stride": 2, "padding": 1}),
@@ -216,6 +225,10 @@ def norm(shape, dtype, name, backward):
     sides = {k: gradients(f, x, weight, gradient) for k, f in functions.items()}
     sides["compiled"] = lambda: gradients(compiled(functions["torch"]), x, weight, gradient)
     return sides, lambda: gradients(ours, few, weight.cpu(), gradient[:64].cpu())()
+
+
+def topk(shape, dtype, k):
+    return unary(shape, dtype, lambda x: wf.torch.topk(x, k)[0], lambda x: torch.topk(x, k)[0], ())
 
 
 def pulled(shape, dtype, name):

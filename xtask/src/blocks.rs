@@ -16,6 +16,8 @@
 //! along axis 2 (`staged_argmax_b2`) 159 and 183.
 //! `shallow_` kernels of sums of f32, f16 and bf16, of `argmax_b1` and `argmax_b4` were timed with what they have now
 //! alone, with up to 32 bytes; those whose code for few rows changed with them have what they had.
+//! `select_` kernels have four, with up to 220 bytes where candidates are put down or leave: with none of these bytes
+//! and two to three blocks they took a third longer (`bench/record/nvidia-h200/2026-11-30/select.txt`).
 //! Sweeps (`rowswept_`) have one, of more threads: with two, those of bf16 spilled and took 255 us for 242 (rms norm
 //! (32768,4096)), 390 for 285 (layer norm).
 
@@ -131,6 +133,7 @@ fn is_production(name: &str) -> bool {
         "rowshort",
         "rowswept",
         "pool",
+        "select",
         "zip",
     ]
     .contains(&class)

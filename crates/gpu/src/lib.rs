@@ -8,8 +8,8 @@
 //! - [`Array`] and [`ArrayView`] on the device. In one call: [`reduce()`], [`describe`], [`segmented`], [`group_by`],
 //!   [`unique`], [`reduce_by_key`], [`bincount`], [`histogram`]. Prepared once and run many times, also in a
 //!   [`Graph`]: [`Reduction`], [`Survey`], [`Segmented`], [`Grouped`], [`Finder`]. [`Groups`] and [`Runs`] keep an
-//!   order for several reductions. [`rows`] has softmax and norms, [`pool`] windows, [`kmeans`] centroid
-//!   updates, iterations and fits. [`Custom`] reduces [`Elements`] of a user's type.
+//!   order for several reductions. [`rows`] has softmax and norms, [`pool`] windows, [`select`] the first k
+//!   of an order, [`kmeans`] centroid updates, iterations and fits. [`Custom`] reduces [`Elements`] of a user's type.
 //! - [`Buffer`], [`Kernel`] and [`Launch`]: any kernel.
 //!
 //! Calls that could harm memory are `unsafe` and few: [`Launch::queue`], [`ArrayView::from_raw`],
@@ -37,6 +37,7 @@ mod reduce;
 pub mod rows;
 mod scratch;
 mod segments;
+pub mod select;
 mod stream;
 mod view;
 

@@ -4,7 +4,7 @@
 //! - [`sort`]: a radix sort, runs and distinct values. [`group`]: what labels need beside it. [`split`]: values in the
 //!   order of their labels.
 //! - [`rowwise`]: rows are reduced, and their elements computed from that: softmax, norms.
-//! - [`pool`]: windows, their means and greatest elements.
+//! - [`pool`]: windows, their means and greatest elements. [`select`]: the first k elements of rows.
 //! - [`zip`]: two arrays in front of a reduction: losses and their targets, dot products, cosines.
 //! - [`kmeans`]: labels, sums and means of clusters.
 //! - [`ladder`]: teaching kernels, rung by rung. [`probe`]: every method of a thread once.
@@ -32,6 +32,7 @@ pub mod probe;
 pub mod reduce;
 pub mod rowwise;
 pub mod segment;
+pub mod select;
 pub mod sort;
 pub mod source;
 pub mod split;

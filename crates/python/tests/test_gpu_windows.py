@@ -17,6 +17,7 @@ def test_without_a_driver():
         lambda: wf.max_pool_backward(Interface(shape=(2, 3)), indices, 6, 2),
         lambda: wf.avg_pool(x, 2),
         lambda: wf.avg_pool_backward(Interface(shape=(2, 3)), 6, 2),
+        lambda: wf.top_k(x, 2),
     ):
         with pytest.raises(wf.Error, match="driver|GPU"):
             call()
@@ -26,8 +27,6 @@ def test_what_is_refused():
     x, host = Interface(shape=(2, 3)), np.zeros((2, 3), "i8")
     with pytest.raises(TypeError, match="GPU"):
         wf.max_pool_backward(x, host, 6, 2)
-    with pytest.raises(TypeError, match="GPU"):
-        wf.top_k(x, 2)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
@@ -52,6 +51,8 @@ def test_torch_has_the_bits_of_the_cpu(dtype):
             lambda x, w, b: wf.torch.batch_norm(x, b.float(), w.float().abs(), w, b),
             lambda x, w, b: wf.torch.batch_norm(x, None, None, w, b, training=True),
             lambda x, w, b: wf.torch.topk(x, 5, 2)[0],
+            lambda x, w, b: wf.torch.topk(x, 18)[1],
+            lambda x, w, b: wf.top_k(x.reshape(-1), 1300)[1],
             lambda x, w, b: wf.torch.topk(x, 3, 1, largest=False)[1],
         ):
             found = call(*(a.cuda() for a in (x, weight, bias)))
@@ -102,3 +103,32 @@ def test_what_other_libraries_have():
     with pytest.raises(TypeError, match="float"):
         wf.max_pool(torch.ones(3, 4, dtype=torch.int32, device="cuda"), 2)
     assert wf.avg_pool(torch.ones(0, 4, device="cuda"), 2).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float32", "bfloat16", "float16", "float64", "int8", "uint8", "int16", "int32", "int64", "bool"]
+)
+def test_top_k_has_the_results_of_the_cpu(dtype):
+    torch = torch_with_gpu()
+    of = torch.Generator().manual_seed(5)
+    for shape, k, axis in [
+        ((3000, 64), 8, 1),
+        ((2000, 200), 64, 1),
+        ((7, 5, 1500), 100, -1),
+        ((40, 1001, 3), 5, 1),
+        ((5, 20000), 1500, 1),
+        ((300_001,), 50, 0),
+        ((3, 9000), 9000, 1),
+    ]:
+        x = torch.randn(shape, generator=of) * 40
+        x.view(-1)[::97] = torch.nan
+        x.view(-1)[::101] = -0.0
+        x = (x.nan_to_num() > 0) if dtype == "bool" else x.nan_to_num().to(getattr(torch, dtype)) if "int" in dtype else x
+        x = x.to(getattr(torch, dtype))
+        for largest in (True, False):
+            found, expected = (wf.torch.topk(of, k, axis, largest) for of in (x.cuda(), x))
+            assert found.values.is_cuda and found.values.dtype == x.dtype
+            equal(found.values, expected.values)
+            equal(found.indices, expected.indices)
+    with pytest.raises(ValueError, match="top_k with k 4"):
+        wf.torch.topk(torch.ones(3, device="cuda"), 4)

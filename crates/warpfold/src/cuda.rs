@@ -8,7 +8,7 @@
 //! - [`Array`] and [`ArrayView`] on the device: [`reduce()`], [`reduce_into`], [`describe`], and [`Reduction`] and
 //!   [`Survey`], which are prepared once and run many times, also in a [`Graph`]; [`segmented`], [`group_by`],
 //!   [`unique`], [`reduce_by_key`], [`bincount`], [`histogram`], and what each is prepared by. [`rows`] has softmax and
-//!   norms, [`pool`] windows, [`kmeans`] centroid updates, iterations and fits.
+//!   norms, [`pool`] windows, [`select`] the first k of an order, [`kmeans`] centroid updates, iterations and fits.
 //! - [`Elements`] of a type of one's own, by a reducer of one's own: [`Custom`].
 //! - [`Buffer`], [`Kernel`] and [`Launch`]: any kernel. [`view`] takes what cudarc has allocated.
 
@@ -19,5 +19,5 @@ pub use warpfold_gpu::{
     PIECE, Pinned, Properties, Queue, Reduction, Runs, Runtime, Section, Segmented, Statistics, Stream, Survey, Unique,
     Wanted, bincount, bincount_host, describe, describe_groups_host, describe_host, describe_segments_host, ends_host,
     explain, explain_view, group_by, group_by_host, histogram, histogram_host, kmeans, pool, reduce, reduce_by_key,
-    reduce_by_key_host, reduce_host, reduce_into, rows, segmented, segmented_host, stream_host, unique, unique_host,
+    reduce_by_key_host, reduce_host, reduce_into, rows, segmented, segmented_host, select, stream_host, unique, unique_host,
 };

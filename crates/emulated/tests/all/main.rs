@@ -22,6 +22,7 @@ mod reductions;
 mod rows;
 mod rowwise;
 mod segments;
+mod select;
 mod sort;
 mod split;
 mod steps;

@@ -30,6 +30,7 @@ pub mod rows;
 pub mod rowsums;
 pub mod rowwise;
 mod segments;
+pub mod select;
 mod share;
 mod single;
 pub mod sort;

@@ -209,14 +209,14 @@ def top_k(x, k, axis=-1, largest=True):
 
     Raises
     ------
-    TypeError
-        For an array on a GPU: wf.torch.topk takes it.
     ValueError
         For more elements than there are.
     numpy.exceptions.AxisError
         For an axis that is not there.
     MemoryError
         For a result that memory does not hold.
+    warpfold.Error
+        For an array on a GPU that cannot be used, or an axis of 2^31 elements there.
 
     Examples
     --------

@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use warpfold::cuda::pool::Pooled;
 use warpfold::cuda::rows::{RowMap, Zipped};
+use warpfold::cuda::select::Selection;
 use warpfold::cuda::{self, ArrayView, Device, Handle, Reduction, Stream, Survey};
 use warpfold::{DType, Error, Op, Options, Ord, Precision};
 
@@ -24,6 +25,7 @@ static SURVEYS: LazyLock<Shared<SurveyKey, Survey>> = LazyLock::new(Mutex::defau
 static ROWS: LazyLock<Shared<RowKey, RowMap>> = LazyLock::new(Mutex::default);
 static ZIPPED: LazyLock<Shared<ZipKey, Zipped>> = LazyLock::new(Mutex::default);
 static POOLED: LazyLock<Shared<PoolKey, Pooled>> = LazyLock::new(Mutex::default);
+static SELECTIONS: LazyLock<Shared<SelectKey, Selection>> = LazyLock::new(Mutex::default);
 
 /// What all threads share.
 type Shared<K, V> = Mutex<HashMap<K, Arc<V>>>;
@@ -194,6 +196,19 @@ pub fn windows(
 ) -> PyResult<Arc<Pooled>> {
     let device = key.device;
     kept(py, &POOLED, key, || plan(&cuda::shared(device)?))
+}
+
+/// All that a [`Selection`] depends on: the GPU, the array, k, the axis, and whether the greatest are chosen.
+pub type SelectKey = (usize, Layout, usize, isize, bool);
+
+/// A selection, planned now or by an earlier call.
+pub fn selection(
+    py: Python<'_>,
+    key: SelectKey,
+    plan: impl FnOnce(&Device) -> Result<Selection, Error> + Send,
+) -> PyResult<Arc<Selection>> {
+    let device = key.0;
+    kept(py, &SELECTIONS, key, || plan(&cuda::shared(device)?))
 }
 
 /// What is kept under a key, or what `make` makes now.

@@ -10,6 +10,7 @@ mod describe;
 mod keys;
 mod kmeans;
 mod rows;
+mod selected;
 mod torch;
 mod windows;
 mod zipped;
@@ -29,6 +30,7 @@ use crate::pool;
 pub use array::GpuArray;
 pub use keys::Together;
 pub use rows::{GpuRows, Wanted};
+pub use selected::selected;
 pub use windows::pooled;
 pub use zipped::GpuPairs;
 

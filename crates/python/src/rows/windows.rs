@@ -7,7 +7,7 @@ use warpfold::pool::{self, Pool};
 use warpfold::{Array, select};
 
 use super::call::{computed, host};
-use crate::gpu::{GpuArray, pooled};
+use crate::gpu::{GpuArray, pooled, selected};
 use crate::input::Input;
 use crate::options::{self, Count};
 use crate::pool::run;
@@ -167,6 +167,10 @@ fn avg_pool<'py>(
 
 #[pyfunction]
 fn top_k<'py>(x: &Bound<'py, PyAny>, k: Count, axis: isize, largest: bool) -> PyResult<Two<'py>> {
+    if let Some(x) = GpuArray::of(x)? {
+        let (values, indices) = selected(&x, k.0, axis, largest)?;
+        return Ok((values, Some(indices)));
+    }
     let input = host(x)?;
     let x = input.layout()?;
     let found = run(input.py(), x.len(), |how| select::top_k(x, k.0, axis, largest, how.threads))?;

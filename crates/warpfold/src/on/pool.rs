@@ -74,7 +74,7 @@ operations! {
 /// CPU.
 ///
 /// # Errors
-/// As [`select::top_k`]; [`Error::Device`] of a GPU, which has no kernels for it.
+/// As [`select::top_k`]; [`Error::Device`] if it is not there, or fails.
 pub fn top_k_on(
     device: DeviceName,
     x: ArrayRef<'_>,
@@ -86,9 +86,6 @@ pub fn top_k_on(
     on!(
         device,
         cpu: select::top_k(x, k, axis, largest, threads),
-        gpu: |_gpu| {
-            let why = "top_k is computed on the CPU for now: give `cpu`".to_owned();
-            Err(Error::Device { name: device.to_string(), why })
-        },
+        gpu: |gpu| crate::cuda::select::top_k_host(x, k, axis, largest, &gpu),
     )
 }
