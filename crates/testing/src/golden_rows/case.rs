@@ -26,6 +26,8 @@ pub enum What {
     AvgPoolBackward(&'static Windows),
     MaxPool(&'static Windows, bool),
     MaxPoolBackward(&'static Windows),
+    /// So many, or all that a row has.
+    TopK { k: usize, largest: bool },
 }
 
 /// A norm's options.
@@ -187,8 +189,18 @@ pub fn cases() -> Vec<Case> {
             }
         }
     }
+    for (variant, (k, largest)) in CHOSEN.into_iter().enumerate() {
+        for (d, dtype) in FLOATS.into_iter().enumerate() {
+            for size in SIZES.iter().skip((variant + d) % 3).step_by(3) {
+                cases.push(Case::new(cases.len(), What::TopK { k, largest }, dtype, size, &[-1]));
+            }
+        }
+    }
     cases
 }
+
+/// How many elements of rows are chosen, and whether these are the greatest.
+const CHOSEN: [(usize, bool); 4] = [(1, true), (7, false), (100, true), (1500, true)];
 
 impl Case {
     fn new(number: usize, what: What, dtype: DType, size: &[usize], axes: &'static [isize]) -> Case {
@@ -257,6 +269,7 @@ impl fmt::Display for What {
             What::AvgPoolBackward(of) => write!(f, "avg_pool_backward {of}"),
             What::MaxPool(of, indices) => write!(f, "max_pool {of}{}", if *indices { " indices" } else { "" }),
             What::MaxPoolBackward(of) => write!(f, "max_pool_backward {of}"),
+            What::TopK { k, largest } => write!(f, "top_k {k}{}", if *largest { "" } else { " least" }),
         }
     }
 }

@@ -77,7 +77,7 @@ impl Given {
                 let scales = factor(6, case.number.is_multiple_of(4), of);
                 Given { second: second(targets(loss, numbers)), scales, ..none }
             }
-            What::AvgPool(_) | What::MaxPool(..) => none,
+            What::AvgPool(_) | What::MaxPool(..) | What::TopK { .. } => none,
             What::AvgPoolBackward(of) | What::MaxPoolBackward(of) => {
                 let (results, indices) = greatest(of, &none.x);
                 let x = make(1, case.dtype, &results, layout, Fill::Numbers(1.0));

@@ -6,7 +6,7 @@ use super::given::{Given, IGNORED};
 use crate::golden::text;
 use warpfold::cuda::{self, ArrayView, Buffer, Device, Stream, rows as gpu};
 use warpfold::rows::{self as cpu, LossReduction};
-use warpfold::{Array, ArrayRef, Error, pool};
+use warpfold::{Array, ArrayRef, Error, pool, select};
 
 /// What stands for the results of a case, or for there being none.
 pub fn said(results: &Result<Vec<Array>, Error>) -> String {
@@ -70,6 +70,10 @@ pub fn on_cpu(case: &Case, given: &Given) -> Result<Vec<Array>, Error> {
             return Ok([Some(got.values), got.indices].into_iter().flatten().collect());
         }
         What::MaxPoolBackward(of) => pool::max_pool_backward(x, second(), lengths(of), &of.pool),
+        What::TopK { k, largest } => {
+            let got = select::top_k(x, k.min(case.row()), axes[0], largest, None)?;
+            return Ok(vec![got.values, got.indices]);
+        }
     };
     Ok(vec![one?])
 }
@@ -170,6 +174,13 @@ impl OnDevice<'_> {
             What::MaxPoolBackward(of) => {
                 let pooled = cuda::pool::Pooled::max_pool_backward(device, &x, &other(), lengths(of), &of.pool)?;
                 self.windows(&pooled, x, second, false)
+            }
+            What::TopK { k, largest } => {
+                let selection = cuda::select::Selection::top_k(device, &x, k.min(case.row()), axes[0], largest)?;
+                self.notes(selection.kernels());
+                let mut out = selection.output()?;
+                selection.run(self.stream, x, &mut out)?;
+                self.downloaded([Some(out.values), Some(out.indices)])
             }
         }
     }
