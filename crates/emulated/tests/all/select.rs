@@ -116,6 +116,13 @@ fn parts_and_rounds() {
         let kernels = check::<f32>(&on, ArrayRef::flat(&x), [2500, 0], true, "rounds");
         assert_eq!(kernels, ["select_b4"; 3]);
     }
+    // All of them, of which the last have the least place that there is.
+    for (kind, largest) in [(4, false), (5, true), (6, true)] {
+        let x = elements::<u8>(kind, 3111, r);
+        check::<u8>(&on, ArrayRef::flat(&x), [3111, 0], largest, "all in rounds");
+        let x = elements::<f64>(kind, 2776, r);
+        check::<f64>(&on, ArrayRef::flat(&x), [2776, 0], largest, "all in rounds");
+    }
     let x = elements::<u64>(1, 280_000, r);
     let kernels = check::<u64>(&on, ArrayRef::flat(&x), [1030, 0], true, "parts in rounds");
     assert_eq!(kernels, ["select_b8", "select_parts_b8", "select_b8", "select_parts_b8"]);

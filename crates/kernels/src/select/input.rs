@@ -135,8 +135,10 @@ impl<'a> Row<'a> {
                 let index = self.index.wrapping_add(pack * N as u32);
                 let (upper, lower) = (B::Of::new(best, index), B::Of::new(best, index.wrapping_add(N as u32 - 1)));
                 let is_whole = self.is_whole::<N>(pack);
-                // Which of those that are equal to `most` are left is not known here.
-                let is_known = is_whole && !(is_bound && best == most.key());
+                // Which of those that are equal to `most` are left is not known here, nor whether there is any, if the
+                // best is the least key of all.
+                let is_left = !is_bound || best != most.key() && best != Key::of(0);
+                let is_known = is_whole && is_left;
                 // Of a pack that is not whole, each is looked at.
                 let rest = if pack * (N as u32) < self.end { B::Of::ANY } else { B::Of::NOTHING };
                 (if is_whole { upper } else { rest }, if is_known { lower } else { B::Of::NOTHING })
