@@ -19,5 +19,6 @@ pub use warpfold_gpu::{
     PIECE, Pinned, Properties, Queue, Reduction, Runs, Runtime, Section, Segmented, Statistics, Stream, Survey, Unique,
     Wanted, bincount, bincount_host, describe, describe_groups_host, describe_host, describe_segments_host, ends_host,
     explain, explain_view, group_by, group_by_host, histogram, histogram_host, kmeans, pool, reduce, reduce_by_key,
-    reduce_by_key_host, reduce_host, reduce_into, rows, segmented, segmented_host, select, stream_host, unique, unique_host,
+    reduce_by_key_host, reduce_host, reduce_into, rows, segmented, segmented_host, select, stream_host, unique,
+    unique_host,
 };

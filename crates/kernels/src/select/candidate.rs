@@ -149,13 +149,14 @@ impl Candidate for Wide {
     }
     #[inline(always)]
     fn digit(self, shift: u32, width: u32) -> u32 {
-        let bits = if shift >= u32::BITS { (self.key >> (shift - u32::BITS & 63)) as u32 } else { self.down >> shift };
+        let bits =
+            if shift >= u32::BITS { (self.key >> ((shift - u32::BITS) & 63)) as u32 } else { self.down >> shift };
         bits & ((1 << width) - 1)
     }
     #[inline(always)]
     fn with(self, digit: u32, shift: u32) -> Self {
         if shift >= u32::BITS {
-            Wide { key: self.key | (digit as u64) << (shift - u32::BITS & 63), down: self.down }
+            Wide { key: self.key | (digit as u64) << ((shift - u32::BITS) & 63), down: self.down }
         } else {
             Wide { key: self.key, down: self.down | digit << shift }
         }

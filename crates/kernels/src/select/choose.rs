@@ -173,7 +173,7 @@ struct Chooser<C: Candidate> {
 }
 
 impl<C: Candidate> Chooser<C> {
-    /// A candidate below the k-th of the marks of all threads, each of which stands for an element that is not below it,
+    /// A candidate below the k-th of the marks of all threads. Each mark stands for an element that is not below it,
     /// and for which no other one stands.
     #[inline(always)]
     fn mark<S: Simt, T: Team>(&self, s: &S, marks: [C; PACKS]) -> C {

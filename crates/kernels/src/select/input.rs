@@ -171,6 +171,7 @@ impl<B: Size<N>, const N: usize> Input<N> for Sized<'_, B> {
     type Of = B::Of;
 
     #[inline(always)]
+    #[allow(clippy::manual_div_ceil)] // That has a comparison more.
     fn packs(&self) -> u32 {
         (self.0.end + N as u32 - 1) / N as u32
     }

@@ -2,11 +2,11 @@
 //! row, or a part of one, of elements of 2 bytes; `select_warp_b2` a warp; `select_parts_b4` chooses from what has been
 //! chosen from parts, of elements of up to 4 bytes.
 
+use super::Select;
 use super::candidate::Wide;
 use super::choose::{elements, parts};
 use super::input::{Eight, Four, One, Two};
 use super::team::{Block, Warp};
-use super::Select;
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
 #[cfg(not(target_arch = "nvptx64"))]

@@ -141,8 +141,8 @@ impl<'py> FromPyObject<'_, 'py> for Axes {
 
 /// Why an array on a GPU is refused.
 const ON_HOST: &str = "this array is on a GPU, where of the operations on rows only softmax, log_softmax, \
-    rms_norm, layer_norm, losses of two arrays, dot, their gradients, cosine_similarity, pooling and top_k are computed, \
-    of arrays that are all there";
+    rms_norm, layer_norm, losses of two arrays, dot, their gradients, cosine_similarity, pooling and top_k are \
+    computed, of arrays that are all there";
 
 /// An array of the host whose elements are all present.
 ///

@@ -12,11 +12,21 @@ use warpfold::rows::{Loss, LossReduction};
 /// An operation and its options.
 #[derive(Clone, Copy, Debug)]
 pub enum What {
-    Softmax { log: bool, scale: f64, masked: bool },
-    SoftmaxBackward { log: bool, scale: f64 },
+    Softmax {
+        log: bool,
+        scale: f64,
+        masked: bool,
+    },
+    SoftmaxBackward {
+        log: bool,
+        scale: f64,
+    },
     Norm(Norm),
     NormBackward(Norm),
-    CrossEntropy { weighted: bool, of: Losses },
+    CrossEntropy {
+        weighted: bool,
+        of: Losses,
+    },
     Loss(Loss, LossReduction),
     LossBackward(Loss, LossReduction),
     Dot,
@@ -27,7 +37,10 @@ pub enum What {
     MaxPool(&'static Windows, bool),
     MaxPoolBackward(&'static Windows),
     /// So many, or all that a row has.
-    TopK { k: usize, largest: bool },
+    TopK {
+        k: usize,
+        largest: bool,
+    },
 }
 
 /// A norm's options.
