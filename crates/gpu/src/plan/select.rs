@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(plan(1000, 128, 8), ["select_warp_b4 125"]);
         assert_eq!(plan(1000, 1024, 8), ["select_warp_b4 125"]);
         assert_eq!(plan(100, 1024, 8), ["select_b4 100"]);
-        assert_eq!(plan(1000, 1024, 80), ["select_b4 1000"]);
+        assert_eq!(plan(1000, 1024, 180), ["select_b4 1000"]);
         assert_eq!(plan(8192, 32000, 50), ["select_b4 8192"]);
         assert_eq!(plan(1, 1 << 26, 50), ["select_b4 528", "select_parts_b4 1"]);
         assert_eq!(plan(2, 5000, 3000), ["select_b4 2"; 3]);
