@@ -161,22 +161,29 @@ impl Work {
                 let shape = last(x.shape());
                 let axes: Vec<_> = order.iter().map(|&from| x.strides()[from]).zip(in_c_order(&shape, 1)).collect();
                 let axes: Vec<_> = shape.iter().zip(axes).map(|(&len, (from, to))| (len, from, to)).collect();
+                // Of an array that is broadcast there may be more elements than memory has bytes.
+                let bytes = rows.checked_mul(len * size).filter(|&bytes| bytes < isize::MAX as usize >> 8);
+                let bytes = bytes.ok_or_else(|| uncounted(rows, len))?;
                 let launch = arrange(&axes, [dtype; 2], &limits);
-                (len * size, Some((device.ready(&launch)?, room(padded(rows * len * size)))))
+                (len * size, Some((device.ready(&launch)?, room(padded(bytes)))))
             }
         };
         let inner = x.shape()[axis + 1..].iter().product();
-        let plan = Selecting { dtype, rows, len, step, inner, k, largest }.plan(&limits).ok_or_else(|| {
-            let why = format!("rows of {len} elements, and {rows} of them, are more than a kernel counts");
-            CudaError::Launch { entry: "top_k".into(), grid: u32::MAX, block: THREADS, why }
-        })?;
+        let plan = Selecting { dtype, rows, len, step, inner, k, largest }.plan(&limits);
+        let plan = plan.ok_or_else(|| uncounted(rows, len))?;
         let (parts, last) = (room(plan.parts), room(plan.last));
         Ok(Work { copy, launches: device.all_ready(&plan.launches)?, parts, last, workspace })
     }
 }
 
+/// Rows that are too many, or too long.
+fn uncounted(rows: usize, len: usize) -> CudaError {
+    let why = format!("rows of {len} elements, and {rows} of them, are more than a kernel counts");
+    CudaError::Launch { entry: "top_k".into(), grid: u32::MAX, block: THREADS, why }
+}
+
 /// The `k` greatest elements along an axis, or the least, and their indices: as [`warpfold_cpu::select::top_k`]. The
-/// work is queued.
+/// work is queued. Rows are read once for every 1024 of k: where that is most of a long row, a sort is faster.
 ///
 /// # Errors
 /// As [`warpfold_cpu::select::top_k`]; an array of another device; an axis of 2^31 elements and more, and as many rows;

@@ -11,7 +11,7 @@ use super::limits::Limits;
 use super::rowwise::padded;
 use super::sort::What;
 
-/// Bytes of a row that a warp reads at most, and those up to which it does in any case.
+/// Bytes of a row that a warp reads at most, and those up to which it does of few rows, too.
 const OF_WARP: [usize; 2] = [8 << 10, 1 << 10];
 /// Teams for each multiprocessor: with fewer rows than that, rows are cut.
 const TEAMS: usize = 4;

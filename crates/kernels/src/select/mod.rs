@@ -45,7 +45,7 @@ params! {
         pub places: u64,
         /// What has been chosen of the parts of rows, as candidates of 8 or 16 bytes: written, or read.
         pub parts: u64,
-        /// The last candidate of each row in the round before, and that of this one: of 16 bytes.
+        /// The last candidate of each row in the round before, and that of this one: of 8 or 16 bytes.
         pub last: u64,
     }
 

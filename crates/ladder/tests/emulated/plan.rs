@@ -66,6 +66,7 @@ fn every_planned_entry_has_ptx_and_every_entry_is_planned() {
         "rowshort_",
         "rowswept_",
         "pool_",
+        "select_",
         "zip_",
     ];
     let production = |name: &&str| classes.iter().any(|class| name.starts_with(class));

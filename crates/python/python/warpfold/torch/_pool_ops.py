@@ -164,7 +164,9 @@ _MOST_CHOSEN = 8192
 
 
 def _topk(x, k, dim, largest):
-    of = _composed_norms.topk if x.is_cuda and k > _MOST_CHOSEN else _native.top_k
+    # Nor do they count longer rows, or take more axes.
+    others = x.is_cuda and (k > _MOST_CHOSEN or x.dim() > 16 or x.shape[dim] >= 2**31)
+    of = _composed_norms.topk if others else _native.top_k
     return of(x, k, dim, largest)
 
 
