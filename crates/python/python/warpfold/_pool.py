@@ -189,8 +189,8 @@ def avg_pool_backward(
 def top_k(x, k, axis=-1, largest=True):
     """The greatest elements along an axis, the greatest first, or the least, the least first.
 
-    NaN is greater than any number. Of equal elements the first comes first. On a GPU a row is read once for every 1024 of
-    `k`, so `k` of many thousands takes long there.
+    NaN is greater than any number. Of equal elements the first comes first. On a GPU a row is read once for every
+    1024 of `k`, so `k` of many thousands takes long there.
 
     Parameters
     ----------
