@@ -5,7 +5,7 @@
     bench/rows_bench.py [--device cuda|cpu] [--samples 15] [--filter WORDS] [--random SEED [--cases 100]] [--compile [N]]
                         [--json FILE]
 
-Softmax, norms, losses and pooling, forward and backward, bfloat16 and float32; with a seed, random ones of them, of
+Softmax, norms, losses, pooling and top_k, forward and backward, bfloat16 and float32; with a seed, random ones of them, of
 rows of 64 to 262144 elements (a third powers of two, a third as models have them, a third any), 64 to 256 MiB. Sides
 take turns, all tensors were made before. On a GPU a sample is the time between two events of the stream, which sleeps
 before the first, so that what the function queues is there when the GPU comes to it: a sample is the GPU's time, not
@@ -90,12 +90,13 @@ def cases():
             # The gradient's results are the elements; of the greatest ones there are indices of 8 bytes, too.
             own = (1 + 8 / dtype.itemsize if name == "max_pool2d" else 1) / wide
             yield f"{name} backward {of}", 1 + own, lambda make=make: make(backward=True)
-        for shape in ((32, 256, 64, 64), (64, 64, 56, 56)):
-            of = f"{str(dtype)[6:]} {shape}"
-            groups = shape[1] // 8
-            yield f"group_norm {of}", 2, lambda s=shape, d=dtype, g=groups: unary(
-                s, d, wf.torch.group_norm, F.group_norm, (g,)
-            )
+        for shape in NORMED:
+            for name in ("group_norm", "batch_norm"):
+                of = f"{name} {str(dtype)[6:]} {shape}"
+                make = lambda s=shape, d=dtype, n=name, **k: channels(s, d, n, **k)  # noqa: E731
+                yield of, 2, make
+                yield f"{of} backward", 3, lambda make=make: make(backward=True)
+            yield f"{of} given", 2, lambda make=make: make(given=True)
         shape = (32768, 4096)
         of = f"{str(dtype)[6:]} {shape}"
         for name in ("mse_loss", "huber_loss", "kl_div", "binary_cross_entropy_with_logits"):
@@ -225,6 +226,40 @@ def norm(shape, dtype, name, backward):
     sides = {k: gradients(f, x, weight, gradient) for k, f in functions.items()}
     sides["compiled"] = lambda: gradients(compiled(functions["torch"]), x, weight, gradient)
     return sides, lambda: gradients(ours, few, weight.cpu(), gradient[:64].cpu())()
+
+
+# Of samples and channels.
+NORMED = [(32, 256, 64, 64), (64, 64, 56, 56), (256, 64, 112, 112), (256, 256, 14, 14), (256, 2048, 7, 7), (1048576, 64)]
+
+
+def channels(shape, dtype, name, backward=False, given=False):
+    """Group norm, of eight channels each, or batch norm, in training or by statistics that are given. Weights of batch
+    norm are of float32, as those of a module under autocast: cuDNN takes no others."""
+    wide = shape[1:2], torch.float32 if name == "batch_norm" else dtype
+    x, weight, bias, gradient = random(shape, dtype), random(*wide, 1), random(*wide, 2), random(shape, dtype, 3)
+    mean, var = random(*wide, 4), random(*wide, 5).abs()
+
+    def side(f):
+        if name == "group_norm":
+            return lambda x, weight, bias, mean, var: f(x, shape[1] // 8, weight, bias)
+        if given:
+            return lambda x, weight, bias, mean, var: f(x, mean, var, weight, bias)
+        return lambda x, weight, bias, mean, var: f(x, None, None, weight, bias, True)
+
+    def made(f, *tensors):
+        if not backward:
+            return lambda: f(*tensors[:5])
+        asked = [tensor.detach().requires_grad_() for tensor in tensors[:3]]
+        y = f(*asked, *tensors[3:5])
+        return lambda: torch.autograd.grad(y, asked, tensors[5], retain_graph=True)[0]
+
+    ours, theirs = side(getattr(wf.torch, name)), side(getattr(F, name))
+    tensors = x, weight, bias, mean, var, gradient
+    sides = {"warpfold": made(ours, *tensors), "torch": made(theirs, *tensors)}
+    sides["compiled"] = lambda: made(compiled(theirs), *tensors)
+    # A channel's statistics are of all samples.
+    few = 64 if name == "group_norm" or given else len(x)
+    return sides, lambda: made(ours, *(t[:few].cpu() if t.shape == shape else t.cpu() for t in tensors))()
 
 
 def topk(shape, dtype, k):

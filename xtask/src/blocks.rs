@@ -133,6 +133,7 @@ fn is_production(name: &str) -> bool {
         "rowshort",
         "rowswept",
         "pool",
+        "channel",
         "select",
         "zip",
     ]

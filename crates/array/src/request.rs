@@ -32,6 +32,8 @@ pub struct Spec {
     pub ddof: f64,
     /// For norm.
     pub ord: Ord,
+    /// For the variance of floats on a GPU: how many bytes behind the results their means are written. Zero: nowhere.
+    pub means: usize,
 }
 
 impl Spec {
@@ -48,6 +50,7 @@ impl Spec {
             initial: None,
             ddof: 0.0,
             ord: Ord::Two,
+            means: 0,
         }
     }
 
@@ -146,6 +149,7 @@ pub fn spec(op: Op, array: &ArrayRef<'_>, options: &Options<'_>) -> Spec {
         initial: options.initial.map(|x| initial(op, x, array.dtype())),
         ddof: options.ddof.unwrap_or(0.0),
         ord: options.ord.unwrap_or_default(),
+        means: 0,
     }
 }
 

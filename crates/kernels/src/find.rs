@@ -12,6 +12,7 @@ pub fn find<V: Visit>(entry: &str, visitor: V) -> Option<V::Output> {
         .or_else(|visitor| crate::sort::table::find(entry, visitor))
         .or_else(|visitor| crate::group::table::find(entry, visitor))
         .or_else(|visitor| crate::rowwise::table::find(entry, visitor))
+        .or_else(|visitor| crate::channel::table::find(entry, visitor))
         .or_else(|visitor| crate::pool::table::find(entry, visitor))
         .or_else(|visitor| crate::select::table::find(entry, visitor))
         .or_else(|visitor| crate::zip::table::find(entry, visitor))

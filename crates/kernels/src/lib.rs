@@ -3,7 +3,8 @@
 //! - [`reduce`]: reductions of arrays. [`segment`]: of segments of a list. [`custom`]: reducers of a user's own.
 //! - [`sort`]: a radix sort, runs and distinct values. [`group`]: what labels need beside it. [`split`]: values in the
 //!   order of their labels.
-//! - [`rowwise`]: rows are reduced, and their elements computed from that: softmax, norms.
+//! - [`rowwise`]: rows are reduced, and their elements computed from that: softmax, norms. [`channel`]: the elements of
+//!   norms whose rows are channels, or groups of these.
 //! - [`pool`]: windows, their means and greatest elements. [`select`]: the first k elements of rows.
 //! - [`zip`]: two arrays in front of a reduction: losses and their targets, dot products, cosines.
 //! - [`kmeans`]: labels, sums and means of clusters.
@@ -18,6 +19,7 @@
 
 pub mod address;
 pub mod block;
+pub mod channel;
 pub mod custom;
 #[cfg(not(target_arch = "nvptx64"))]
 mod find;

@@ -197,8 +197,10 @@ REFUSED = [
     *(
         (TypeError, "GPU", call)
         for call in (
-            lambda: wf.group_norm(GPU, 2),
-            lambda: wf.batch_norm(GPU),
+            lambda: wf.group_norm(X, 2, GPU),
+            lambda: wf.batch_norm(X, GPU),
+            lambda: wf.group_norm(GPU, 1, X[0]),
+            lambda: wf.batch_norm_backward(GPU, X),
             lambda: wf.batch_norm_backward(X, GPU),
             lambda: wf.rms_norm(X, residual=GPU),
             lambda: wf.index_add(X, 0, GPU, X),

@@ -43,7 +43,9 @@ def test_what_is_refused():
         lambda: wf.kl_div_backward(x, x, host),
         lambda: wf.dot(host, x),
         lambda: wf.cosine_similarity_backward(x, x),
-        lambda: wf.group_norm(x, 1),
+        lambda: wf.group_norm(x, 1, host[0]),
+        lambda: wf.batch_norm(x, host[0]),
+        lambda: wf.batch_norm_backward(x, host),
     ):
         with pytest.raises(TypeError, match="GPU"):
             call()

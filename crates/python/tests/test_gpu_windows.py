@@ -50,6 +50,15 @@ def test_torch_has_the_bits_of_the_cpu(dtype):
             lambda x, w, b: wf.torch.group_norm(x, 3, w, b),
             lambda x, w, b: wf.torch.batch_norm(x, b.float(), w.float().abs(), w, b),
             lambda x, w, b: wf.torch.batch_norm(x, None, None, w, b, training=True),
+            lambda x, w, b: wf.group_norm(x, 2, w, weight_offset=1.0),
+            lambda x, w, b: wf.group_norm_backward(x, x * 2, 2, w, b).x,
+            lambda x, w, b: wf.group_norm_backward(x, x * 2, 2, w, b).weight,
+            lambda x, w, b: wf.batch_norm(x, w, b).y,
+            lambda x, w, b: wf.batch_norm(x, bias=b).var,
+            lambda x, w, b: wf.batch_norm(x.mT, None, None, 0).mean,
+            lambda x, w, b: wf.batch_norm_backward(x, x.flip(0), w, b).x,
+            lambda x, w, b: wf.batch_norm_backward(x, x.flip(0), w, b, mean=b, var=w.abs()).x,
+            lambda x, w, b: wf.batch_norm_backward(x, x.flip(0), w, b).bias,
             lambda x, w, b: wf.torch.topk(x, 5, 2)[0],
             lambda x, w, b: wf.torch.topk(x, 18)[1],
             lambda x, w, b: wf.top_k(x.reshape(-1), 1300)[1],
@@ -98,6 +107,15 @@ def test_what_other_libraries_have():
     expected = wf.max_pool(x, (3, 2), return_indices=True)
     assert all(isinstance(of, cupy.ndarray) for of in found)
     assert all((of.get() == want).all() for of, want in zip(found, expected))
+    found, expected = (wf.batch_norm(of, axis=2) for of in (cupy.asarray(x), x))
+    assert all(isinstance(of, cupy.ndarray) for of in found)
+    assert all((of.get() == want).all() for of, want in zip(found, expected))
+    with pytest.raises(ValueError, match="groups"):
+        wf.group_norm(cupy.asarray(x), 5)
+    with pytest.raises(ValueError, match="shape"):
+        wf.batch_norm(cupy.asarray(x), cupy.ones(3, "f4"))
+    with pytest.raises(TypeError, match="floats"):
+        wf.batch_norm(cupy.ones((3, 4), "i4"))
     with pytest.raises(ValueError, match="padding"):
         wf.max_pool(cupy.asarray(x), 2, padding=2)
     with pytest.raises(TypeError, match="float"):

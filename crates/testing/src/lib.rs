@@ -7,6 +7,7 @@
 #![allow(clippy::len_without_is_empty, clippy::result_unit_err, clippy::should_implement_trait)]
 
 pub mod cases;
+pub mod channels;
 pub mod golden;
 pub mod golden_rows;
 pub mod pairs;

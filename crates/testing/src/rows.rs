@@ -104,6 +104,26 @@ fn host_differs(got: Result<Array, Error>, want: &Array) -> Option<String> {
     Some(format!("element {at}: {:?}, not {:?}", got.values.get(at), want.values.get(at)))
 }
 
+/// What is wrong of the gradients of a norm, if anything is.
+pub(crate) fn gradients_differ(
+    got: Result<rows::NormGradients, Error>,
+    want: cpu::NormGradients,
+    stream: &Stream,
+) -> Option<String> {
+    let got = match got {
+        Ok(got) => got,
+        Err(why) => return Some(why.to_string()),
+    };
+    let of_array = |what: &str, got: Option<cuda::Array>, want: &Option<Array>| match (got, want) {
+        (None, None) => None,
+        (Some(got), Some(want)) => differs(Ok(got), want, stream).map(|why| format!("{what}: {why}")),
+        _ => Some(format!("{what}: one is absent")),
+    };
+    of_array("elements", Some(got.x), &Some(want.x))
+        .or_else(|| of_array("weights", got.weight, &want.weight))
+        .or_else(|| of_array("biases", got.bias, &want.bias))
+}
+
 pub fn softmax(r: &mut Random, dtype: DType, size: Size, stream: &Stream) -> Option<String> {
     let (shape, axes) = problem(r, dtype, size);
     let x = floats(r, dtype, &shape);
@@ -228,19 +248,7 @@ pub fn norm_gradient(r: &mut Random, dtype: DType, size: Size, stream: &Stream) 
         r.chance(50).then(|| noted(of.layer, of_x.view(), &axes, &options, stream).expect("room, and a result"));
     let options = rows::Norm { noted: noted.as_ref().map(cuda::Array::view), ..options };
     let got = op(of_x.view(), of_g.view(), &axes, &options, stream);
-    let why = match got {
-        Err(why) => Some(why.to_string()),
-        Ok(got) => {
-            let of_array = |what: &str, got: Option<cuda::Array>, want: &Option<Array>| match (got, want) {
-                (None, None) => None,
-                (Some(got), Some(want)) => differs(Ok(got), want, stream).map(|why| format!("{what}: {why}")),
-                _ => Some(format!("{what}: one is absent")),
-            };
-            of_array("elements", Some(got.x), &Some(want.x))
-                .or_else(|| of_array("weights", got.weight, &want.weight))
-                .or_else(|| of_array("biases", got.bias, &want.bias))
-        }
-    };
+    let why = gradients_differ(got, want, stream);
     let of = of.brief() + if noted.is_some() { " noted" } else { "" };
     why.map(|why| format!("{shape:?} {axes:?} {:?} {other} {:?} {of}: {why}", x.strides, g.strides))
 }

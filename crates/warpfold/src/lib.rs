@@ -42,11 +42,11 @@ pub use elements::reduce_elements;
 #[cfg(feature = "emulator")]
 pub use emulate::{Emulated, emulate_elements, emulate_pairs};
 pub use on::{
-    GroupLabels, avg_pool_backward_on, avg_pool_on, bincount_on, cosine_similarity_on, describe_groups_on, describe_on,
-    describe_segments_on, dot_backward_on, dot_on, group_by_on, group_first_on, group_last_on, group_sizes_on,
-    histogram_on, kmeans_on, kmeans_watched, layer_norm_on, log_softmax_on, loss_backward_on, loss_on,
-    max_pool_backward_on, max_pool_on, reduce_by_key_on, reduce_on, rms_norm_on, segmented_on, softmax_on, top_k_on,
-    unique_on,
+    GroupLabels, avg_pool_backward_on, avg_pool_on, batch_norm_on, bincount_on, cosine_similarity_on,
+    describe_groups_on, describe_on, describe_segments_on, dot_backward_on, dot_on, group_by_on, group_first_on,
+    group_last_on, group_norm_on, group_sizes_on, histogram_on, kmeans_on, kmeans_watched, layer_norm_on,
+    log_softmax_on, loss_backward_on, loss_on, max_pool_backward_on, max_pool_on, reduce_by_key_on, reduce_on,
+    rms_norm_on, segmented_on, softmax_on, top_k_on, unique_on,
 };
 pub use typed::{
     Over, View, Zip, all, any, argmax, argmin, avg_pool, count_nonzero, cross_entropy, group_norm, layer_norm,

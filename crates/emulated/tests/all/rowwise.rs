@@ -1,11 +1,11 @@
 //! Operations on rows, on two arrays and on windows, wherever these lie.
 
 use crate::Emulated;
-use warpfold::cuda::{Array, Buffer, rows};
-use warpfold::{ArrayRef, DType, rows as cpu};
+use warpfold::cuda::{self, Array, Buffer, rows};
+use warpfold::{ArrayRef, DType, bf16, rows as cpu};
 use warpfold_testing::golden::{Specials, elements};
 use warpfold_testing::rows::{self as cases, Test};
-use warpfold_testing::{pairs, windows};
+use warpfold_testing::{channels, pairs, windows};
 
 /// Cases of at most so many elements about, but that rows longer than a block come now and then.
 fn run(test: Test, cases: u64) {
@@ -42,6 +42,36 @@ fn sums_over_many_rows_have_the_bits_of_the_cpu() {
 #[test]
 fn cross_entropy_has_the_bits_of_the_cpu() {
     run(cases::cross_entropy, 48);
+}
+
+#[test]
+fn norms_of_groups_of_channels_have_the_bits_of_the_cpu() {
+    run(channels::group, 120);
+}
+
+#[test]
+fn norms_of_channels_have_the_bits_of_the_cpu() {
+    run(channels::batch, 120);
+}
+
+/// Gradients that begin anywhere, of another dtype than elements that are copied: sums of whole packs want lines.
+#[test]
+fn gradients_of_norms_of_channels_begin_anywhere() {
+    let on = Emulated::new();
+    let (x, g) = (vec![bf16::ONE; 2 * 3 * 12], (0..73).map(|i| i as f32).collect::<Vec<_>>());
+    let x = ArrayRef::from_slice(&x, &[2, 3, 12]).expect("an array");
+    let all = ArrayRef::flat(&g);
+    let [of_x, of_g] = [x, all].map(|array| Array::upload(&on.stream, array).expect("room"));
+    for from in [0, 1] {
+        let g = ArrayRef::from_slice(&g[from..from + 72], &[2, 3, 12]).expect("an array");
+        let address = of_g.address() + 4 * from as u64;
+        // SAFETY: within the array, which stays until the results are there.
+        let there = unsafe { cuda::ArrayView::dense(of_x.view().device(), address, DType::F32, &[2, 3, 12]) }
+            .expect("a layout");
+        let want = cpu::batch_norm_backward(x, g, 1, &cpu::BatchNorm::default()).expect("a result");
+        let got = rows::batch_norm_backward(of_x.view(), there, 1, &rows::BatchNorm::default(), &on.stream);
+        assert_eq!(cases::differs(got.map(|got| got.x), &want.x, &on.stream), None, "from {from}");
+    }
 }
 
 #[test]

@@ -84,7 +84,10 @@ impl GpuPlan {
                 return plan;
             }
         }
-        let Some(fold) = any(spec) else { return Self { launches: Vec::new(), workspace: 0, bytes } };
+        // These write no means.
+        let Some(fold) = any(spec).filter(|_| spec.means == 0) else {
+            return Self { launches: Vec::new(), workspace: 0, bytes };
+        };
         let mut planner = Planner::new(spec, fold, false, problem, limits);
         let launches = vec![planner.any()];
         Self { launches, workspace: COUNTERS + 4 * planner.words, bytes }

@@ -73,7 +73,9 @@ impl Reordered {
     /// None, if results lie in the output as they do in the input, or are few and lanes have columns enough.
     pub(super) fn of(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Self> {
         let Problem { count, outputs, size, .. } = *problem;
-        if problem.reduced.is_empty() || asked.spec.op == Op::MinMax || is_small(problem, limits) {
+        // Two results are one array here.
+        let both = asked.spec.op == Op::MinMax || asked.spec.means > 0;
+        if problem.reduced.is_empty() || both || is_small(problem, limits) {
             return None;
         }
         let (mut rows, inner) = (numbered(problem), problem.kept.last()?);

@@ -23,7 +23,7 @@ impl Bits {
     /// Of a spec whose result is the element, its magnitude or zero; none, if it is anything else.
     fn of(spec: &Spec) -> Option<Self> {
         let plain = spec.result() == spec.input && !spec.masked && !spec.swapped && !spec.skip_nan;
-        if !plain || spec.initial.is_some() || spec.precision != Precision::Tree {
+        if !plain || spec.means > 0 || spec.initial.is_some() || spec.precision != Precision::Tree {
             return None;
         }
         let (infinity, nan) = match spec.input {

@@ -33,6 +33,23 @@ impl Layout {
         let found = Layout::of(view.layout()).to_string();
         Err(CudaError::Layout { what, found, expected: self.to_string() })
     }
+
+    /// Checks an array that there may be, if there was one when something was prepared.
+    pub(crate) fn check_both(
+        prepared: Option<&Layout>,
+        what: &'static str,
+        view: Option<&ArrayView<'_>>,
+    ) -> Result<(), CudaError> {
+        match (prepared, view) {
+            (None, None) => Ok(()),
+            (Some(layout), Some(view)) => layout.check(what, view),
+            (layout, view) => {
+                let absent = || "absent".to_owned();
+                let found = view.map_or_else(absent, |view| Layout::of(view.layout()).to_string());
+                Err(CudaError::Layout { what, found, expected: layout.map_or_else(absent, Layout::to_string) })
+            }
+        }
+    }
 }
 
 impl fmt::Display for Layout {

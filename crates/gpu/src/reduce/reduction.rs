@@ -244,12 +244,7 @@ impl Reduction {
 
     /// Whether it is for arrays like these.
     pub(crate) fn suits(&self, input: &ArrayView<'_>, mask: Option<&ArrayView<'_>>) -> bool {
-        let masks = match (&self.mask, mask) {
-            (None, None) => true,
-            (Some(layout), Some(mask)) => layout.check("mask", mask).is_ok(),
-            _ => false,
-        };
-        masks && self.input.check("array", input).is_ok()
+        Layout::check_both(self.mask.as_ref(), "mask", mask).is_ok() && self.input.check("array", input).is_ok()
     }
 
     /// Queues a run whose workspace is lent by who holds the stream's lock; results go to `address`.
@@ -282,18 +277,8 @@ impl Reduction {
         stream.is_one_of(&self.device)?;
         input.is_on(stream, "array")?;
         self.input.check("array", input)?;
-        match (&self.mask, mask) {
-            (None, None) => Ok(()),
-            (Some(layout), Some(mask)) => {
-                mask.is_on(stream, "mask")?;
-                layout.check("mask", mask)
-            }
-            (layout, mask) => {
-                let of = |layout: Option<String>| layout.unwrap_or_else(|| "absent".into());
-                let found = of(mask.map(|mask| Layout::of(mask.layout()).to_string()));
-                Err(CudaError::Layout { what: "mask", found, expected: of(layout.as_ref().map(Layout::to_string)) })
-            }
-        }
+        Layout::check_both(self.mask.as_ref(), "mask", mask)?;
+        mask.into_iter().try_for_each(|mask| mask.is_on(stream, "mask"))
     }
 
     /// # Safety

@@ -20,7 +20,10 @@ pub struct Asked {
 
 impl Asked {
     /// Checks the elements and the axes.
-    fn new(op: &'static str, x: &ArrayView<'_>, axes: &[isize]) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// As those of the CPU.
+    pub fn new(op: &'static str, x: &ArrayView<'_>, axes: &[isize]) -> Result<Self, Error> {
         let axes = normalize_axes(Some(axes), x.shape().len())?;
         let asked = Self { op, axes, mask: None };
         asked.floats("the elements", x.dtype())?;
@@ -107,6 +110,25 @@ impl Asked {
         asked.alike("the gradients", gradient, x.shape())?;
         options.noted.iter().try_for_each(|noted| asked.noted(x, noted))?;
         Ok(asked)
+    }
+
+    /// Norms of channels, with weights, biases, means and variances of these.
+    ///
+    /// # Errors
+    /// As those of the CPU.
+    pub fn channels(
+        op: &'static str,
+        x: &ArrayView<'_>,
+        gradient: Option<&ArrayView<'_>>,
+        others: [Option<&ArrayView<'_>>; 4],
+        channels: usize,
+    ) -> Result<(), Error> {
+        let asked = Self::new(op, x, &[])?;
+        gradient.into_iter().try_for_each(|gradient| asked.alike("the gradients", gradient, x.shape()))?;
+        for (what, array) in ["the weights", "the biases", "the means", "the variances"].into_iter().zip(others) {
+            array.into_iter().try_for_each(|array| asked.alike(what, array, &[channels]))?;
+        }
+        Ok(())
     }
 
     /// What an earlier call has noted of the rows of `x`: two numbers for each.

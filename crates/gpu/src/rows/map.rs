@@ -332,19 +332,8 @@ impl RowMap {
         x.is_on(stream, "array")?;
         self.x.check("array", &x)?;
         for ((what, array), layout) in arrays.each().into_iter().zip(&self.arrays) {
-            match (array, layout) {
-                (None, None) => {}
-                (Some(array), Some(layout)) => {
-                    array.is_on(stream, what)?;
-                    layout.check(what, &array)?;
-                }
-                (array, layout) => {
-                    let absent = || "absent".to_owned();
-                    let found = array.map_or_else(absent, |array| Layout::of(array.layout()).to_string());
-                    let expected = layout.as_ref().map_or_else(absent, Layout::to_string);
-                    return Err(CudaError::Layout { what, found, expected });
-                }
-            }
+            Layout::check_both(layout.as_ref(), what, array.as_ref())?;
+            array.iter().try_for_each(|array| array.is_on(stream, what))?;
         }
         let [mask, weight, bias, second, targets, scales, known] =
             arrays.each().map(|(_, array)| array.map_or(0, |array| array.address()));

@@ -42,6 +42,35 @@ impl Default for Norm<'_> {
     }
 }
 
+/// The options of [`batch_norm`](super::batch_norm): as [`warpfold_cpu::rows::BatchNorm`], with arrays on the device.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchNorm<'a> {
+    /// A factor of each channel, of any float dtype. `None`: 1.
+    pub weight: Option<ArrayView<'a>>,
+    /// An addend of each channel after that, of any float dtype. `None`: 0.
+    pub bias: Option<ArrayView<'a>>,
+    /// The mean and the variance of each channel, of any float dtype. `None`: those of the elements.
+    pub statistics: Option<(ArrayView<'a>, ArrayView<'a>)>,
+    /// Added to the variance before its root is taken. Default 1e-5.
+    pub epsilon: f64,
+}
+
+impl Default for BatchNorm<'_> {
+    fn default() -> Self {
+        Self { weight: None, bias: None, statistics: None, epsilon: 1e-5 }
+    }
+}
+
+/// A batch norm and its statistics: as [`warpfold_cpu::rows::BatchNormed`], on the device.
+pub struct BatchNormed {
+    /// The norm: an array of the shape and dtype of the elements.
+    pub y: Array,
+    /// The mean of each channel: f64 if the elements are, and else f32.
+    pub mean: Array,
+    /// The variance of each channel, likewise.
+    pub variance: Array,
+}
+
 /// The options of [`loss`](super::loss), [`dot`](super::dot) and their kin: as [`warpfold_cpu::rows::Pairs`], with a
 /// gradient on the device.
 #[derive(Clone, Copy, Debug, Default)]

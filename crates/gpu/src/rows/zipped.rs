@@ -1,6 +1,6 @@
 //! Losses, dot products and cosines, and their gradients, that are prepared once and run many times.
 
-use warpfold_array::{CudaError, Error, RowError};
+use warpfold_array::{Error, RowError};
 use warpfold_core::DType;
 use warpfold_cpu::rows::{self as cpu, Loss, LossReduction};
 
@@ -195,19 +195,8 @@ impl Zipped {
         stream.is_one_of(&self.device)?;
         let given = [Some(&x), Some(&y), gradient.as_ref()];
         for ((what, layout), array) in ["array", "second array", "gradient"].into_iter().zip(&self.layouts).zip(given) {
-            match (layout, array) {
-                (None, None) => {}
-                (Some(layout), Some(array)) => {
-                    array.is_on(stream, what)?;
-                    layout.check(what, array)?;
-                }
-                (layout, array) => {
-                    let absent = || "absent".to_owned();
-                    let found = array.map_or_else(absent, |array| Layout::of(array.layout()).to_string());
-                    let expected = layout.as_ref().map_or_else(absent, Layout::to_string);
-                    return Err(CudaError::Layout { what, found, expected }.into());
-                }
-            }
+            Layout::check_both(layout.as_ref(), what, array)?;
+            array.into_iter().try_for_each(|array| array.is_on(stream, what))?;
         }
         let at = [x.address(), y.address(), gradient.map_or(0, |gradient| gradient.address())];
         match &self.work {

@@ -1,11 +1,13 @@
-//! The elements of a pack as numbers, and numbers rounded to a pack.
+//! Elements as numbers, and numbers rounded to elements: one, and those of a pack.
 
+use crate::address::array;
 use crate::node::Node;
+use crate::pool::number::{Elements, Of};
 use crate::reduce::out::half;
 use crate::reduce::recipe::code;
 use crate::source::{Bits, Source};
-use warpfold_core::DType;
-use warpfold_simt::Simt;
+use warpfold_core::{DType, Element, Float, Real};
+use warpfold_simt::{Pack, Simt};
 
 /// Elements of a pack, at most. A pack of fewer has them first, and nothing reads the others.
 pub const MOST: usize = 8;
@@ -85,4 +87,69 @@ pub fn canonical<S: Simt, X: Source<Value: Node + PartialOrd>>(s: &S, x: [X::Val
             _ => words(x[i / 2])[i % 2],
         },
     )
+}
+
+/// A function of the elements of two packs.
+#[inline(always)]
+pub fn all<X: Source<Value: Node>>(
+    x: [X::Value; MOST],
+    y: [X::Value; MOST],
+    of: impl Fn(X::Value, X::Value) -> X::Value,
+) -> [X::Value; MOST] {
+    warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |k| if k < X::Bits::PER as usize { of(x[k], y[k]) } else { X::Value::zero() },
+    )
+}
+
+/// An element of any float dtype.
+#[inline(always)]
+pub fn number<S: Simt, F: Real>(s: &S, dtype: u32, at: u64) -> F {
+    if s.branch(dtype == code(DType::F64)) {
+        return F::from_f64(s.load(array(at), 0));
+    }
+    if s.branch(dtype == code(DType::F32)) {
+        return F::from_f64(s.load(array::<f32>(at), 0) as f64);
+    }
+    let bits = s.load(array::<u16>(at), 0);
+    F::from_f64(if s.branch(dtype == code(DType::F16)) { s.f16_to_f32(bits) } else { s.bf16_to_f32(bits) } as f64)
+}
+
+/// Writes pack number `i` of results: rounded, or, if they are `wide`, as they are.
+#[inline(always)]
+pub fn write_pack<S, X>(s: &S, output: u64, i: u64, wide: bool, of: [X::Value; MOST])
+where
+    S: Simt,
+    X: Source<Value: Node + PartialOrd>,
+{
+    let output = array::<Pack<u32, 4>>(output);
+    if X::Bits::SIZE == 2 && s.branch(wide) {
+        // Numbers of 4 bytes.
+        let half = |first: usize| {
+            let of = |k: usize| words(of[first + k])[0];
+            Pack([of(0), of(1), of(2), of(3)])
+        };
+        s.store(output, 2 * i as usize, half(0));
+        s.store(output, 2 * i as usize + 1, half(4));
+    } else {
+        s.store(output, i as usize, Pack(canonical::<S, X>(s, of)));
+    }
+}
+
+/// The same of result number `i`.
+#[inline(always)]
+pub fn write_one<S, X>(s: &S, output: u64, i: u64, wide: bool, of: X::Value)
+where
+    S: Simt,
+    X: Source<Value: Element + Float + Node>,
+{
+    if !s.branch(wide) {
+        return Of::<X>::write(s, 0, output, i, of);
+    }
+    let [low, high] = words(of);
+    if X::Value::WORDS == 1 {
+        s.store(array(output), i as usize, low);
+    } else {
+        s.store(array(output), i as usize, (high as u64) << 32 | low as u64);
+    }
 }

@@ -7,18 +7,16 @@ use crate::address::array;
 use crate::block::each_of_grid;
 use crate::node::Node;
 use crate::params::params;
-use crate::pool::number::{Elements, Of};
 use crate::reduce::any::AXES;
-use crate::reduce::recipe::code;
 use crate::reduce::shape::piece::{At, Outputs};
 use crate::reduce::shape::split::next;
-use crate::rowwise::number::{MOST, canonical, numbers, words as number_words};
+use crate::rowwise::number::{MOST, all, number, numbers, write_one, write_pack};
 use crate::source::{Bits, Source, words};
 use crate::zip::fold::all_plain;
 use crate::zip::term::{COSTLY, with_cheap, with_costly};
 use warpfold_core::rows::Loss;
-use warpfold_core::{Accumulate, DType, Element, Float, Real, Zip};
-use warpfold_simt::{Pack, Simt};
+use warpfold_core::{Accumulate, Element, Float, Real, Zip};
+use warpfold_simt::Simt;
 
 /// No gradient is read: it is the number.
 pub const NUMBER: u32 = 0;
@@ -66,19 +64,6 @@ params! {
         /// Nothing.
         pub rest: u32,
     }
-}
-
-/// An element of any float dtype.
-#[inline(always)]
-fn number<S: Simt, F: Real>(s: &S, dtype: u32, at: u64) -> F {
-    if s.branch(dtype == code(DType::F64)) {
-        return F::from_f64(s.load(array(at), 0));
-    }
-    if s.branch(dtype == code(DType::F32)) {
-        return F::from_f64(s.load(array::<f32>(at), 0) as f64);
-    }
-    let bits = s.load(array::<u16>(at), 0);
-    F::from_f64(if s.branch(dtype == code(DType::F16)) { s.f16_to_f32(bits) } else { s.bf16_to_f32(bits) } as f64)
 }
 
 impl Each {
@@ -132,20 +117,7 @@ impl Each {
     }
 }
 
-/// A function of the elements of two packs.
-#[inline(always)]
-fn all<X: Source<Value: Node>>(
-    x: [X::Value; MOST],
-    y: [X::Value; MOST],
-    of: impl Fn(X::Value, X::Value) -> X::Value,
-) -> [X::Value; MOST] {
-    warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |k| if k < X::Bits::PER as usize { of(x[k], y[k]) } else { X::Value::zero() },
-    )
-}
-
-/// The same of one after the other: one copy of the code.
+/// A function of the elements of two packs, of one after the other: one copy of the code.
 #[inline(always)]
 fn turns<S: Simt, X: Source<Value: Node>>(
     s: &S,
@@ -187,18 +159,7 @@ where
             of = all::<X>(of, of, |of, _| of.mul(scale));
         }
     }
-    let output = array::<Pack<u32, 4>>(call.at.output);
-    if X::Bits::SIZE == 2 && s.branch(call.wide != 0) {
-        // Numbers of 4 bytes.
-        let half = |first: usize| {
-            let of = |k: usize| number_words(of[first + k])[0];
-            Pack([of(0), of(1), of(2), of(3)])
-        };
-        s.store(output, 2 * i as usize, half(0));
-        s.store(output, 2 * i as usize + 1, half(4));
-    } else {
-        s.store(output, i as usize, Pack(canonical::<S, X>(s, of)));
-    }
+    write_pack::<S, X>(s, call.at.output, i, call.wide != 0, of);
 }
 
 /// The element number `i`.
@@ -219,16 +180,7 @@ where
     if s.branch(call.derives != 0) {
         of = of.mul(call.scale(s, at));
     }
-    if s.branch(call.wide == 0) {
-        Of::<X>::write(s, 0, call.at.output, i, of);
-    } else {
-        let [low, high] = number_words(of);
-        if X::Value::WORDS == 1 {
-            s.store(array(call.at.output), i as usize, low);
-        } else {
-            s.store(array(call.at.output), i as usize, (high as u64) << 32 | low as u64);
-        }
-    }
+    write_one::<S, X>(s, call.at.output, i, call.wide != 0, of);
 }
 
 /// See the module.

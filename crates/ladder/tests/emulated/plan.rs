@@ -66,6 +66,7 @@ fn every_planned_entry_has_ptx_and_every_entry_is_planned() {
         "rowshort_",
         "rowswept_",
         "pool_",
+        "channel_",
         "select_",
         "zip_",
     ];

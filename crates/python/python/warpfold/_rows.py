@@ -119,7 +119,7 @@ def batch_norm(x, weight=None, bias=None, axis=1, *, mean=None, var=None, epsilo
     Raises
     ------
     TypeError
-        For what is no array of floats, an array with nulls, and an array on a GPU.
+        For what is no array of floats, an array with nulls, and arrays of which only some are on a GPU.
     ValueError
         For arrays of a wrong shape, and for `mean` without `var`.
     numpy.exceptions.AxisError

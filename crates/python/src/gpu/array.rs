@@ -7,7 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use warpfold::cuda::{Array, ArrayView, Stream};
-use warpfold::{DType, DeviceName};
+use warpfold::{DType, DeviceName, Error};
 
 use super::torch;
 use crate::dlpack::{Exchange, Exported, Owner, Tensor, dense};
@@ -176,6 +176,19 @@ impl<'py> GpuArray<'py> {
         Ok(Place { address: array.address(), array: Err(array) })
     }
 
+    /// The same of several results, as far as they are wanted.
+    pub fn places<const N: usize>(
+        &self,
+        stream: &Stream,
+        wanted: [Option<(Vec<usize>, DType)>; N],
+    ) -> PyResult<[Option<Place<'py>>; N]> {
+        let mut places = [const { None }; N];
+        for (place, wanted) in places.iter_mut().zip(wanted) {
+            *place = wanted.map(|(shape, dtype)| self.place(stream, &shape, dtype)).transpose()?;
+        }
+        Ok(places)
+    }
+
     /// A result in memory of Warpfold's own, as an array of this array's library. Nothing may be queued that writes it.
     pub fn lend(&self, result: Array) -> PyResult<Bound<'py, PyAny>> {
         let (dtype, shape, address) = (result.dtype(), result.shape().to_vec(), result.address());
@@ -223,14 +236,54 @@ pub struct Place<'py> {
 impl<'py> Place<'py> {
     /// Whether the memory is Warpfold's own. A library reads it on streams that are not known here, so that the stream
     /// must have been waited for before it is lent.
-    pub fn is_own(&self) -> bool {
+    fn is_own(&self) -> bool {
         self.array.is_err()
     }
 
     /// The result, as an array of the library of `like`.
-    pub fn lent(self, like: &GpuArray<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn lent(self, like: &GpuArray<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.array.or_else(|array| like.lend(array))
     }
+
+    /// Queues what writes results to their places, and gives these as arrays of the library of `like`. The arrays that
+    /// are read, `like` among them, are kept until that is done.
+    ///
+    /// # Errors
+    /// What is said when it is queued.
+    pub fn filled<'a, const N: usize>(
+        places: [Option<Self>; N],
+        like: &GpuArray<'py>,
+        stream: &Arc<Stream>,
+        read: impl Iterator<Item = &'a GpuArray<'py>>,
+        queue: impl FnOnce() -> Result<(), Error> + Send,
+    ) -> PyResult<[Option<Bound<'py, PyAny>>; N]>
+    where
+        'py: 'a,
+    {
+        let is_own = places.iter().flatten().any(Self::is_own);
+        pool::detached(like.of.py(), || {
+            queue()?;
+            // The library reads what is Warpfold's own on streams that are not known here.
+            if is_own { Ok(stream.synchronize()?) } else { Ok(()) }
+        })?;
+        let mut results = [const { None }; N];
+        for (result, place) in results.iter_mut().zip(places) {
+            *result = place.map(|place| place.lent(like)).transpose()?;
+        }
+        for array in read {
+            array.keep(stream)?;
+        }
+        Ok(results)
+    }
+}
+
+/// Arrays as kernels read them, as far as there are any.
+pub fn views<'a, const N: usize>(arrays: &'a [Option<GpuArray<'_>>; N]) -> PyResult<[Option<ArrayView<'a>>; N]> {
+    let mut views = [None; N];
+    for (view, array) in views.iter_mut().zip(arrays) {
+        *view = array.as_ref().map(GpuArray::view).transpose()?;
+    }
+    Ok(views)
 }
 
 type Kept = Vec<(Arc<Stream>, Py<PyAny>)>;

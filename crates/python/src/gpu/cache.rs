@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use warpfold::cuda::pool::Pooled;
-use warpfold::cuda::rows::{RowMap, Zipped};
+use warpfold::cuda::rows::{ChannelMap, RowMap, Zipped};
 use warpfold::cuda::select::Selection;
 use warpfold::cuda::{self, ArrayView, Device, Handle, Reduction, Stream, Survey};
 use warpfold::{DType, Error, Op, Options, Ord, Precision};
@@ -23,6 +23,7 @@ static STREAMS: LazyLock<Shared<(usize, usize), Stream>> = LazyLock::new(Mutex::
 static REDUCTIONS: LazyLock<Shared<Key, Reduction>> = LazyLock::new(Mutex::default);
 static SURVEYS: LazyLock<Shared<SurveyKey, Survey>> = LazyLock::new(Mutex::default);
 static ROWS: LazyLock<Shared<RowKey, RowMap>> = LazyLock::new(Mutex::default);
+static CHANNELS: LazyLock<Shared<ChannelKey, ChannelMap>> = LazyLock::new(Mutex::default);
 static ZIPPED: LazyLock<Shared<ZipKey, Zipped>> = LazyLock::new(Mutex::default);
 static POOLED: LazyLock<Shared<PoolKey, Pooled>> = LazyLock::new(Mutex::default);
 static SELECTIONS: LazyLock<Shared<SelectKey, Selection>> = LazyLock::new(Mutex::default);
@@ -196,6 +197,28 @@ pub fn windows(
 ) -> PyResult<Arc<Pooled>> {
     let device = key.device;
     kept(py, &POOLED, key, || plan(&cuda::shared(device)?))
+}
+
+/// All that a [`ChannelMap`] depends on.
+#[derive(PartialEq, Eq, Hash)]
+pub struct ChannelKey {
+    pub op: &'static str,
+    pub device: usize,
+    /// The number of groups, or the axis of the channels.
+    pub of: isize,
+    pub numbers: [u64; 2],
+    pub x: Layout,
+    pub others: [Option<Layout>; 5],
+}
+
+/// A norm of channels, planned now or by an earlier call.
+pub fn channel_map(
+    py: Python<'_>,
+    key: ChannelKey,
+    plan: impl FnOnce(&Device) -> Result<ChannelMap, Error> + Send,
+) -> PyResult<Arc<ChannelMap>> {
+    let device = key.device;
+    kept(py, &CHANNELS, key, || plan(&cuda::shared(device)?))
 }
 
 /// All that a [`Selection`] depends on: the GPU, the array, k, the axis, and whether the greatest are chosen.

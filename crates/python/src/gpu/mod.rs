@@ -6,6 +6,7 @@
 
 mod array;
 mod cache;
+mod channels;
 mod describe;
 mod keys;
 mod kmeans;
@@ -28,6 +29,7 @@ use crate::options::Given;
 use crate::pool;
 
 pub use array::GpuArray;
+pub use channels::{GpuChannels, OfChannels};
 pub use keys::Together;
 pub use rows::{GpuRows, Wanted};
 pub use selected::selected;

@@ -1,19 +1,17 @@
 //! Operations on rows of arrays on a GPU: queued on the current stream of the library that has them, without waiting,
 //! with results in memory of that library, as reductions are.
 
-use std::ops::Range;
-use std::sync::Arc;
-
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
+use std::ops::Range;
+
 use warpfold::cuda::rows::{RowAddresses, RowArrays, RowMap};
 use warpfold::cuda::{ArrayView, Device};
 use warpfold::{DType, Error};
 
-use super::array::{GpuArray, Place};
+use super::array::{GpuArray, Place, views};
 use super::cache::{self, RowKey};
-use crate::pool;
 
 /// The arrays beside the elements, by name.
 const OTHERS: [&str; 7] = ["mask", "weight", "bias", "gradient", "targets", "scales", "noted"];
@@ -149,23 +147,16 @@ impl<'py> GpuRows<'py> {
             others: self.others.each_ref().map(view),
         };
         let elements = x.view()?;
-        let mut views = [None; OTHERS.len()];
-        for (view, array) in views.iter_mut().zip(&self.others) {
-            *view = array.as_ref().map(GpuArray::view).transpose()?;
-        }
-        let [mask, weight, bias, gradient, targets, scales, noted] = views;
+        let [mask, weight, bias, gradient, targets, scales, noted] = views(&self.others)?;
         let arrays = RowArrays { mask, weight, bias, gradient, targets, scales, noted };
         let map = cache::row_map(py, key, |device, axes| plan(device, &elements, axes, &arrays))?;
-        let (mut to, mut places) = (RowAddresses::default(), [const { None }; N]);
+        let mut to = RowAddresses::default();
         if let Some([out, used]) = &self.there {
             to = RowAddresses { x: out.view()?.address(), used: used.view()?.address(), ..to };
         }
-        for (wanted, place) in wanted.into_iter().zip(&mut places) {
-            let Some((wanted, (shape, dtype))) = wanted.and_then(|wanted| Some((wanted, self.like(&map, wanted)?)))
-            else {
-                continue;
-            };
-            let Place { address, .. } = *place.insert(x.place(&stream, &shape, dtype)?);
+        let places = x.places(&stream, wanted.map(|wanted| self.like(&map, wanted?)))?;
+        for (wanted, place) in wanted.into_iter().zip(&places) {
+            let (Some(wanted), Some(&Place { address, .. })) = (wanted, place.as_ref()) else { continue };
             match wanted {
                 Wanted::Elements => to.x = address,
                 Wanted::Weight => to.weight = address,
@@ -174,22 +165,12 @@ impl<'py> GpuRows<'py> {
                 Wanted::Noted => to.noted = address,
             }
         }
-        let is_lent = places.iter().flatten().any(Place::is_own);
-        pool::detached(py, || {
+        let read = self.others.iter().flatten().chain([x]).chain(self.there.iter().flatten());
+        Place::filled(places, x, &stream, read, || {
             // SAFETY: the library has made room for arrays of these shapes and dtypes in C order, which nobody else
             // knows yet, or Warpfold has. The library frees memory in the order of the stream.
-            unsafe { map.run_into(&stream, elements, &arrays, &to) }?;
-            // The library reads what is Warpfold's own on streams that are not known here.
-            if is_lent { Ok(stream.synchronize()?) } else { Ok(()) }
-        })?;
-        let mut results = [const { None }; N];
-        for (result, place) in results.iter_mut().zip(places) {
-            *result = place.map(|place| place.lent(x)).transpose()?;
-        }
-        for read in self.others.iter().flatten().chain([x]).chain(self.there.iter().flatten()) {
-            read.keep(&Arc::clone(&stream))?;
-        }
-        Ok(results)
+            Ok(unsafe { map.run_into(&stream, elements, &arrays, &to) }?)
+        })
     }
 
     /// The shape and the dtype of a result.

@@ -1,15 +1,12 @@
 //! `top_k` of arrays on a GPU: queued on the current stream of the library that has them, without waiting, with results
 //! in memory of that library, as reductions are.
 
-use std::sync::Arc;
-
 use pyo3::prelude::*;
 use warpfold::DType;
 use warpfold::cuda::select::Selection;
 
-use super::array::GpuArray;
+use super::array::{GpuArray, Place};
 use super::cache;
-use crate::pool;
 
 /// The first `k` elements along an axis, and their indices.
 ///
@@ -27,16 +24,12 @@ pub fn selected<'py>(
     let key = (x.device, cache::layout(x), k, axis, largest);
     let selection = cache::selection(py, key, |device| Selection::top_k(device, &view, k, axis, largest))?;
     let values = x.place(&stream, selection.shape(), selection.dtype())?;
-    let places = x.place(&stream, selection.shape(), DType::I64)?;
-    let is_own = values.is_own() || places.is_own();
-    let to = [values.address, places.address];
-    pool::detached(py, || {
+    let indices = x.place(&stream, selection.shape(), DType::I64)?;
+    let to = [values.address, indices.address];
+    let [values, indices] = Place::filled([Some(values), Some(indices)], x, &stream, [x].into_iter(), || {
         // SAFETY: there is room for results of this shape and these dtypes in C order, which nobody else knows yet. The
         // library frees memory in the order of the stream.
-        unsafe { selection.run_at(&stream, view, to[0], to[1]) }?;
-        if is_own { Ok(stream.synchronize()?) } else { Ok(()) }
+        unsafe { selection.run_at(&stream, view, to[0], to[1]) }
     })?;
-    let results = (values.lent(x)?, places.lent(x)?);
-    x.keep(&Arc::clone(&stream))?;
-    Ok(results)
+    Ok((values.expect("it was asked for"), indices.expect("they were asked for")))
 }

@@ -1,8 +1,6 @@
 //! Pooling of arrays on a GPU: queued on the current stream of the library that has them, without waiting, with results
 //! in memory of that library, as reductions are.
 
-use std::sync::Arc;
-
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use warpfold::cuda::pool::Pooled;
@@ -12,7 +10,6 @@ use warpfold::{DType, Error};
 
 use super::array::{GpuArray, Place};
 use super::cache::{self, PoolKey};
-use crate::pool;
 
 /// Two results, of which the second may be left out.
 type Two<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>);
@@ -47,19 +44,14 @@ pub fn pooled<'py>(
     let pooled = cache::windows(py, key, |device| plan(device, &view, of_indices.as_ref()))?;
     let values = x.place(&stream, pooled.shape(), pooled.dtype())?;
     let places = wants_indices.then(|| x.place(&stream, pooled.shape(), DType::I64)).transpose()?;
-    let is_own = values.is_own() || places.as_ref().is_some_and(Place::is_own);
     let to = [values.address, places.as_ref().map_or(0, |places| places.address)];
-    pool::detached(py, || {
+    let read = [Some(x), indices.as_ref()].into_iter().flatten();
+    let [values, places] = Place::filled([Some(values), places], x, &stream, read, || {
         // SAFETY: there is room for results of this shape and these dtypes in C order, which nobody else knows yet. The
         // library frees memory in the order of the stream.
-        unsafe { pooled.run_at(&stream, view, of_indices, to[0], to[1]) }?;
-        if is_own { Ok(stream.synchronize()?) } else { Ok(()) }
+        unsafe { pooled.run_at(&stream, view, of_indices, to[0], to[1]) }
     })?;
-    let results = (values.lent(x)?, places.map(|places| places.lent(x)).transpose()?);
-    for read in [Some(x), indices.as_ref()].into_iter().flatten() {
-        read.keep(&Arc::clone(&stream))?;
-    }
-    Ok(results)
+    Ok((values.expect("they were asked for"), places))
 }
 
 /// Indices on the GPU of an array.

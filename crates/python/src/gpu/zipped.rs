@@ -1,16 +1,13 @@
 //! Losses, dot products and cosines of arrays on a GPU: queued on the current stream of the library that has them,
 //! without waiting, with results in memory of that library, as reductions are.
 
-use std::sync::Arc;
-
 use pyo3::prelude::*;
 use warpfold::Error;
 use warpfold::cuda::rows::{Pairs, Zipped};
 use warpfold::cuda::{ArrayView, Device};
 
-use super::array::GpuArray;
+use super::array::{GpuArray, Place};
 use super::cache::{self, ZipKey};
-use crate::pool;
 
 /// Two arrays on a GPU, and perhaps the gradient of the result.
 pub struct GpuPairs<'py> {
@@ -63,18 +60,12 @@ impl<'py> GpuPairs<'py> {
         let gradient = self.gradient.as_ref().map(GpuArray::view).transpose()?;
         let zipped = cache::zipped(py, key, |device, axes| plan(device, &a, &b, &Pairs { axes, gradient }))?;
         let to = x.place(&stream, zipped.shape(), zipped.dtype())?;
-        let (address, is_lent) = (to.address, to.is_own());
-        pool::detached(py, || {
+        let address = to.address;
+        let [result] = Place::filled([Some(to)], x, &stream, others().chain([x]), || {
             // SAFETY: the library has made room for an array of this shape and dtype in C order, which nobody else
             // knows yet, or Warpfold has. The library frees memory in the order of the stream.
-            unsafe { zipped.run_at(&stream, a, b, gradient, address) }?;
-            // The library reads what is Warpfold's own on streams that are not known here.
-            if is_lent { Ok(stream.synchronize()?) } else { Ok(()) }
+            unsafe { zipped.run_at(&stream, a, b, gradient, address) }
         })?;
-        let result = to.lent(x)?;
-        for read in others().chain([x]) {
-            read.keep(&Arc::clone(&stream))?;
-        }
-        Ok(result)
+        Ok(result.expect("it was asked for"))
     }
 }

@@ -21,7 +21,8 @@ macro_rules! text {
             "\nReturns\n-------\n", $returns,
             "\n\nRaises\n------\nTypeError\n    For what is no array of floats, an array with nulls, arrays of which \
              only some are on a GPU, and all on a GPU\n    if the operation has no kernels there: softmax, \
-             log_softmax, rms_norm, layer_norm, losses\n    of two arrays, dot and their gradients have, and \
+             log_softmax, rms_norm, layer_norm, \
+             group_norm,\n    batch_norm, losses of two arrays, dot and their gradients have, and \
              cosine_similarity.\nValueError\n    For arrays of a wrong \
              shape and numbers out of their range.\nnumpy.exceptions.AxisError\n    For an axis that is not there.\n\
              MemoryError\n    For a result that memory does not hold.\n\n\

@@ -3,12 +3,36 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use warpfold::cuda;
+use warpfold::cuda::rows::{ChannelArrays, ChannelMap};
 use warpfold::rows::{self, BatchNorm, Norm};
 
 use super::call::{Object, computed, host, layout, optional, text};
 use super::norm::gradients;
+use crate::gpu::{GpuChannels, OfChannels};
 use crate::options::Count;
 use crate::pool;
+
+/// The options of a GPU's group norm.
+fn of_groups<'a>(
+    &ChannelArrays { weight, bias, .. }: &ChannelArrays<'a>,
+    [epsilon, weight_offset]: [f64; 2],
+) -> cuda::rows::Norm<'a> {
+    cuda::rows::Norm { weight, weight_offset, bias, epsilon, noted: None }
+}
+
+/// Those of its batch norm.
+fn of_channels<'a>(
+    &ChannelArrays { weight, bias, statistics, .. }: &ChannelArrays<'a>,
+    epsilon: f64,
+) -> cuda::rows::BatchNorm<'a> {
+    cuda::rows::BatchNorm { weight, bias, statistics, epsilon }
+}
+
+/// The results of a gradient that are wanted.
+fn wanted(frozen: bool) -> [Option<OfChannels>; 3] {
+    [Some(OfChannels::Elements), (!frozen).then_some(OfChannels::Weight), Some(OfChannels::Bias)]
+}
 
 #[doc = text!(
     "Each group of channels of each sample less its mean, over its deviation, as torch.nn.functional.group_norm.",
@@ -26,6 +50,14 @@ fn group_norm<'py>(
     epsilon: f64,
     weight_offset: f64,
 ) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(on) = GpuChannels::of("group_norm", x, [None, weight, bias, None, None])? {
+        let numbers = [epsilon, weight_offset];
+        let wanted = [Some(OfChannels::Elements)];
+        let [y] = on.results(num_groups.0 as isize, numbers, wanted, |device, x, arrays| {
+            ChannelMap::group_norm(device, x, None, num_groups.0, &of_groups(arrays, numbers))
+        })?;
+        return Ok(y.expect("it was asked for"));
+    }
     let (input, weight, bias) = (host(x)?, optional(weight)?, optional(bias)?);
     let (x, weight, bias) = (input.layout()?, layout(&weight)?, layout(&bias)?);
     computed(&input, &x, |threads| {
@@ -46,6 +78,13 @@ fn group_norm_backward<'py>(
     weight_offset: f64,
     frozen: bool,
 ) -> PyResult<Bound<'py, PyTuple>> {
+    if let Some(on) = GpuChannels::of("group_norm_backward", x, [Some(gradient), weight, bias, None, None])? {
+        let numbers = [epsilon, weight_offset];
+        let found = on.results(groups.0 as isize, numbers, wanted(frozen), |device, x, arrays| {
+            ChannelMap::group_norm(device, x, arrays.gradient.as_ref(), groups.0, &of_groups(arrays, numbers))
+        })?;
+        return PyTuple::new(x.py(), found);
+    }
     let (input, gradient, weights, biases) = (host(x)?, host(gradient)?, optional(weight)?, optional(bias)?);
     let (x, gradient, weight, bias) = (input.layout()?, gradient.layout()?, layout(&weights)?, layout(&biases)?);
     let found = pool::run(input.py(), x.len(), |how| {
@@ -55,7 +94,9 @@ fn group_norm_backward<'py>(
     gradients(&input, &weights, &biases, found)
 }
 
+/// The norm, and if they are asked for the mean and the variance of each channel.
 #[pyfunction]
+#[pyo3(signature = (x, weight, bias, mean, variance, axis, epsilon, statistics=true))]
 #[allow(clippy::too_many_arguments)]
 fn batch_norm<'py>(
     x: &Bound<'py, PyAny>,
@@ -65,19 +106,32 @@ fn batch_norm<'py>(
     variance: Object<'_, 'py>,
     axis: isize,
     epsilon: f64,
+    statistics: bool,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let (py, input) = (x.py(), host(x)?);
+    let py = x.py();
+    if let Some(on) = GpuChannels::of("batch_norm", x, [None, weight, bias, mean, variance])? {
+        let also = |result| statistics.then_some(result);
+        let wanted = [Some(OfChannels::Elements), also(OfChannels::Mean), also(OfChannels::Variance)];
+        let found = on.results(axis, [epsilon, 0.0], wanted, |device, x, arrays| {
+            ChannelMap::batch_norm(device, x, None, axis, &of_channels(arrays, epsilon))
+        })?;
+        return PyTuple::new(py, found);
+    }
+    let input = host(x)?;
     let (weight, bias, mean, variance) = (optional(weight)?, optional(bias)?, optional(mean)?, optional(variance)?);
     let (x, weight, bias) = (input.layout()?, layout(&weight)?, layout(&bias)?);
-    let statistics = layout(&mean)?.zip(layout(&variance)?);
+    let given = layout(&mean)?.zip(layout(&variance)?);
     let found = pool::run(py, x.len(), |how| {
-        rows::batch_norm(x, axis, &BatchNorm { weight, bias, statistics, epsilon, threads: how.threads })
+        rows::batch_norm(x, axis, &BatchNorm { weight, bias, statistics: given, epsilon, threads: how.threads })
     })?;
-    let [y, mean, variance] = [found.y, found.mean, found.variance].map(|array| input.result(py, array, None));
+    let also = |array| statistics.then_some(array);
+    let found = [Some(found.y), also(found.mean), also(found.variance)];
+    let [y, mean, variance] = found.map(|array| array.map(|array| input.result(py, array, None)).transpose());
     PyTuple::new(py, [y?, mean?, variance?])
 }
 
 #[pyfunction]
+#[pyo3(signature = (x, gradient, axis, epsilon, weight, bias, mean, variance, frozen=false))]
 #[allow(clippy::too_many_arguments)]
 fn batch_norm_backward<'py>(
     x: &Bound<'py, PyAny>,
@@ -88,7 +142,14 @@ fn batch_norm_backward<'py>(
     bias: Object<'_, 'py>,
     mean: Object<'_, 'py>,
     variance: Object<'_, 'py>,
+    frozen: bool,
 ) -> PyResult<Bound<'py, PyTuple>> {
+    if let Some(on) = GpuChannels::of("batch_norm_backward", x, [Some(gradient), weight, bias, mean, variance])? {
+        let found = on.results(axis, [epsilon, 0.0], wanted(frozen), |device, x, arrays| {
+            ChannelMap::batch_norm(device, x, arrays.gradient.as_ref(), axis, &of_channels(arrays, epsilon))
+        })?;
+        return PyTuple::new(x.py(), found);
+    }
     let (input, gradient, mean, variance) = (host(x)?, host(gradient)?, optional(mean)?, optional(variance)?);
     let (weights, biases) = (optional(weight)?, optional(bias)?);
     let (x, gradient, statistics) = (input.layout()?, gradient.layout()?, layout(&mean)?.zip(layout(&variance)?));

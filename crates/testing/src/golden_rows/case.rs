@@ -41,6 +41,21 @@ pub enum What {
         k: usize,
         largest: bool,
     },
+    /// Of all channels, if there are no groups.
+    Channels(Channels),
+}
+
+/// A norm of channels.
+#[derive(Clone, Copy, Debug)]
+pub struct Channels {
+    /// How many groups, if channels are in groups.
+    pub groups: Option<usize>,
+    /// Whether its gradients are computed.
+    pub backward: bool,
+    /// Whether there are weights and biases.
+    pub weighted: bool,
+    /// Whether statistics are given.
+    pub given: bool,
 }
 
 /// A norm's options.
@@ -209,8 +224,21 @@ pub fn cases() -> Vec<Case> {
             }
         }
     }
+    for (n, shape) in CHANNELS.into_iter().enumerate() {
+        for (d, dtype) in FLOATS.into_iter().enumerate() {
+            let (weighted, groups) = ((n + d) % 3 > 0, [1, 2, 3, 6][(n + d) % 4]);
+            let of = |groups, backward, given| Channels { groups, backward, weighted, given };
+            let all = [of(Some(groups), false, false), of(Some(groups), true, false), of(None, false, false)];
+            for of in all.into_iter().chain([of(None, true, false), of(None, d % 2 == 0, true)]) {
+                cases.push(Case::new(cases.len(), What::Channels(of), dtype, shape, &[]));
+            }
+        }
+    }
     cases
 }
+
+/// Samples, channels, and what is left: short runs, whole packs, and channels side by side.
+const CHANNELS: [&[usize]; 6] = [&[3, 12, 7], &[5, 6, 4, 8], &[2, 18, 49], &[70, 24], &[4, 6, 512], &[9, 30, 1]];
 
 /// How many elements of rows are chosen, and whether these are the greatest.
 const CHOSEN: [(usize, bool); 4] = [(1, true), (7, false), (100, true), (1500, true)];
@@ -283,6 +311,16 @@ impl fmt::Display for What {
             What::MaxPool(of, indices) => write!(f, "max_pool {of}{}", if *indices { " indices" } else { "" }),
             What::MaxPoolBackward(of) => write!(f, "max_pool_backward {of}"),
             What::TopK { k, largest } => write!(f, "top_k {k}{}", if *largest { "" } else { " least" }),
+            What::Channels(Channels { groups, backward, weighted, given }) => {
+                match groups {
+                    Some(groups) => write!(f, "group_norm of {groups}")?,
+                    None => f.write_str("batch_norm")?,
+                }
+                for (is, what) in [(backward, " backward"), (weighted, " weight bias"), (given, " given")] {
+                    f.write_str(if *is { what } else { "" })?;
+                }
+                Ok(())
+            }
         }
     }
 }

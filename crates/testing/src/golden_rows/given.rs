@@ -16,6 +16,9 @@ pub struct Given {
     pub targets: Option<Placed>,
     /// The gradients of a result.
     pub scales: Option<Placed>,
+    /// The statistics of channels.
+    pub mean: Option<Placed>,
+    pub variance: Option<Placed>,
 }
 
 /// A target that is no class, of rows that have no loss.
@@ -44,6 +47,8 @@ impl Given {
             bias: None,
             targets: None,
             scales: None,
+            mean: None,
+            variance: None,
         };
         match case.what {
             What::Softmax { masked, .. } => {
@@ -76,6 +81,17 @@ impl Given {
                 let of = if by == LossReduction::None { shape } else { batch };
                 let scales = factor(6, case.number.is_multiple_of(4), of);
                 Given { second: second(targets(loss, numbers)), scales, ..none }
+            }
+            What::Channels(of) => {
+                let channels = &shape[1..2];
+                Given {
+                    second: of.backward.then(|| second(Fill::Numbers(1.0)).expect("it is made")),
+                    weight: factor(3, of.weighted, channels),
+                    bias: factor(4, of.weighted, channels),
+                    mean: factor(5, of.given, channels),
+                    variance: of.given.then(|| make(6, case.other, channels, Layout::Dense, Fill::Shares)),
+                    ..none
+                }
             }
             What::AvgPool(_) | What::MaxPool(..) | What::TopK { .. } => none,
             What::AvgPoolBackward(of) | What::MaxPoolBackward(of) => {

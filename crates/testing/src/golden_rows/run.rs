@@ -1,7 +1,7 @@
 //! A case on the CPU, and on a device, which may be one that is emulated.
 
 use super::array::Placed;
-use super::case::{Case, Losses, What, Windows};
+use super::case::{Case, Channels, Losses, What, Windows};
 use super::given::{Given, IGNORED};
 use crate::golden::text;
 use warpfold::cuda::{self, ArrayView, Buffer, Device, Stream, rows as gpu};
@@ -47,7 +47,7 @@ pub fn on_cpu(case: &Case, given: &Given) -> Result<Vec<Array>, Error> {
         What::NormBackward(of) => {
             let op = if of.layer { cpu::layer_norm_backward } else { cpu::rms_norm_backward };
             let got = op(x, second(), axes, &norm(&of))?;
-            return Ok([Some(got.x), got.weight, got.bias].into_iter().flatten().collect());
+            return Ok(gradients(got));
         }
         What::CrossEntropy { of: losses, .. } => {
             let (ignore, reduction) = (IGNORED, LossReduction::None);
@@ -74,8 +74,30 @@ pub fn on_cpu(case: &Case, given: &Given) -> Result<Vec<Array>, Error> {
             let got = select::top_k(x, k.min(case.row()), axes[0], largest, None)?;
             return Ok(vec![got.values, got.indices]);
         }
+        What::Channels(Channels { groups: Some(groups), backward, .. }) => {
+            let options = cpu::Norm { weight: of(&given.weight), bias: of(&given.bias), ..cpu::Norm::default() };
+            if backward {
+                return cpu::group_norm_backward(x, second(), groups, &options).map(gradients);
+            }
+            cpu::group_norm(x, groups, &options)
+        }
+        What::Channels(Channels { backward, .. }) => {
+            let (weight, bias) = (of(&given.weight), of(&given.bias));
+            let statistics = of(&given.mean).zip(of(&given.variance));
+            let options = cpu::BatchNorm { weight, bias, statistics, ..cpu::BatchNorm::default() };
+            if backward {
+                return cpu::batch_norm_backward(x, second(), 1, &options).map(gradients);
+            }
+            let got = cpu::batch_norm(x, 1, &options)?;
+            return Ok(vec![got.y, got.mean, got.variance]);
+        }
     };
     Ok(vec![one?])
+}
+
+/// Those of a norm, as far as they are.
+fn gradients(got: cpu::NormGradients) -> Vec<Array> {
+    [Some(got.x), got.weight, got.bias].into_iter().flatten().collect()
 }
 
 /// The lengths of the axes that windows are on.
@@ -104,13 +126,14 @@ pub fn on_device(case: &Case, given: &Given, stream: &Stream) -> (Result<Vec<Arr
 
 impl OnDevice<'_> {
     fn run(&mut self, case: &Case, given: &Given) -> Result<Vec<Array>, Error> {
-        let Given { x, second, mask, weight, bias, targets, scales } = given;
+        let Given { x, second, mask, weight, bias, targets, scales, mean, variance } = given;
         let there = |array: &'_ Placed| array.upload(self.stream);
         let x_there = there(x)?;
-        let all = [second, mask, weight, bias, targets, scales].map(|array| -> Result<There<'_>, Error> {
-            array.as_ref().map(|array| Ok((array, there(array)?))).transpose()
-        });
-        let mut views = [None; 6];
+        let all =
+            [second, mask, weight, bias, targets, scales, mean, variance].map(|array| -> Result<There<'_>, Error> {
+                array.as_ref().map(|array| Ok((array, there(array)?))).transpose()
+            });
+        let mut views = [None; 8];
         let mut kept = Vec::new();
         for array in all {
             kept.push(array?);
@@ -118,7 +141,7 @@ impl OnDevice<'_> {
         for (view, array) in views.iter_mut().zip(&kept) {
             *view = array.as_ref().map(|(array, bytes)| array.view(bytes)).transpose()?;
         }
-        let (x, [second, mask, weight, bias, targets, scales]) = (x.view(&x_there)?, views);
+        let (x, [second, mask, weight, bias, targets, scales, mean, variance]) = (x.view(&x_there)?, views);
         let (axes, device) = (case.axes.unwrap_or_default(), &self.device.clone());
         let arrays = gpu::RowArrays { mask, weight, bias, gradient: second, targets, scales, noted: None };
         let norm = |&super::case::Norm { offset: weight_offset, epsilon, .. }: &_| gpu::Norm {
@@ -181,6 +204,28 @@ impl OnDevice<'_> {
                 let mut out = selection.output()?;
                 selection.run(self.stream, x, &mut out)?;
                 self.downloaded([Some(out.values), Some(out.indices)])
+            }
+            What::Channels(Channels { groups: Some(groups), backward, .. }) => {
+                let options = gpu::Norm { weight, bias, ..gpu::Norm::default() };
+                if backward {
+                    self.notes(gpu::ChannelMap::group_norm(device, &x, Some(&other()), groups, &options)?.kernels());
+                    let got = gpu::group_norm_backward(x, other(), groups, &options, self.stream)?;
+                    return self.downloaded([Some(got.x), got.weight, got.bias]);
+                }
+                self.notes(gpu::ChannelMap::group_norm(device, &x, None, groups, &options)?.kernels());
+                self.downloaded([Some(gpu::group_norm(x, groups, &options, self.stream)?)])
+            }
+            What::Channels(Channels { backward, .. }) => {
+                let statistics = mean.zip(variance);
+                let options = gpu::BatchNorm { weight, bias, statistics, ..gpu::BatchNorm::default() };
+                if backward {
+                    self.notes(gpu::ChannelMap::batch_norm(device, &x, Some(&other()), 1, &options)?.kernels());
+                    let got = gpu::batch_norm_backward(x, other(), 1, &options, self.stream)?;
+                    return self.downloaded([Some(got.x), got.weight, got.bias]);
+                }
+                self.notes(gpu::ChannelMap::batch_norm(device, &x, None, 1, &options)?.kernels());
+                let got = gpu::batch_norm(x, 1, &options, self.stream)?;
+                self.downloaded([Some(got.y), Some(got.mean), Some(got.variance)])
             }
         }
     }

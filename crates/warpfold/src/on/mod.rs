@@ -39,7 +39,7 @@ pub use kmeans::{kmeans_on, kmeans_watched};
 pub use pairs::{cosine_similarity_on, dot_backward_on, dot_on, loss_backward_on, loss_on};
 pub use pool::{avg_pool_backward_on, avg_pool_on, max_pool_backward_on, max_pool_on, top_k_on};
 pub use reduce::{describe_on, reduce_on};
-pub use rows::{layer_norm_on, log_softmax_on, rms_norm_on, softmax_on};
+pub use rows::{batch_norm_on, group_norm_on, layer_norm_on, log_softmax_on, rms_norm_on, softmax_on};
 pub use segments::{describe_segments_on, reduce_by_key_on, segmented_on};
 
 use warpfold_array::Error;
@@ -117,6 +117,7 @@ mod tests {
     fn every_computation_on_a_gpu_that_is_not_there_is_an_error_of_the_device() {
         let x = ArrayRef::from_slice(&[3i32, 4], &[2]).unwrap();
         let floats = ArrayRef::from_slice(&[3f32, 4.0], &[2]).unwrap();
+        let pair = ArrayRef::from_slice(&[3f32, 4.0], &[1, 2]).unwrap();
         let points = Points::new(floats, Axes::PointsFirst).unwrap();
         let segments = Segments::new(ArrayRef::from_slice(&[0, 2], &[2]).unwrap()).unwrap();
         let (labels, options) = (GroupLabels::new(x), Options::default());
@@ -138,6 +139,8 @@ mod tests {
             kmeans_on(device, &KMeans::new(1), &points, None).map(|_| ()),
             softmax_on(device, floats, &[0], &warpfold_cpu::rows::Softmax::default()).map(|_| ()),
             rms_norm_on(device, floats, &[0], &warpfold_cpu::rows::Norm::default()).map(|_| ()),
+            group_norm_on(device, pair, 1, &warpfold_cpu::rows::Norm::default()).map(|_| ()),
+            batch_norm_on(device, pair, 1, &warpfold_cpu::rows::BatchNorm::default()).map(|_| ()),
             max_pool_on(device, floats, &warpfold_cpu::pool::Pool::default(), true).map(|_| ()),
             top_k_on(device, floats, 1, 0, true, None).map(|_| ()),
         ];

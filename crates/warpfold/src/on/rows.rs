@@ -68,3 +68,49 @@ operations! {
     /// As [`rms_norm_on`].
     layer_norm_on = layer_norm, Norm, layer_norm_host;
 }
+
+/// Groups of channels of each sample less their mean, over their deviation, as [`rows::group_norm`], on the device
+/// named. [`DeviceName::Auto`] is the CPU.
+///
+/// # Errors
+/// As [`rows::group_norm`]; and if the device is not there, or fails.
+pub fn group_norm_on(
+    device: DeviceName,
+    x: ArrayRef<'_>,
+    groups: usize,
+    options: &rows::Norm<'_>,
+) -> Result<Array, Error> {
+    on!(
+        device,
+        cpu: rows::group_norm(x, groups, options),
+        gpu: |gpu| crate::cuda::rows::group_norm_host(x, groups, options, &gpu),
+    )
+}
+
+/// Each channel less its mean, over its deviation, as [`rows::batch_norm`], on the device named.
+/// [`DeviceName::Auto`] is the CPU.
+///
+/// ```
+/// use warpfold::{ArrayRef, DeviceName, batch_norm_on, rows};
+///
+/// let x = [1.0f32, 10.0, 3.0, 30.0];
+/// let x = ArrayRef::from_slice(&x, &[2, 2])?;
+/// let of = batch_norm_on(DeviceName::Auto, x, 1, &rows::BatchNorm::default())?;
+/// assert_eq!(of.mean.into_vec::<f32>().unwrap(), [2.0, 20.0]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`rows::batch_norm`]; and if the device is not there, or fails.
+pub fn batch_norm_on(
+    device: DeviceName,
+    x: ArrayRef<'_>,
+    axis: isize,
+    options: &rows::BatchNorm<'_>,
+) -> Result<rows::BatchNormed, Error> {
+    on!(
+        device,
+        cpu: rows::batch_norm(x, axis, options),
+        gpu: |gpu| crate::cuda::rows::batch_norm_host(x, axis, options, &gpu),
+    )
+}

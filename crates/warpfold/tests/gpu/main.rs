@@ -29,7 +29,8 @@ use reference::{Random, element};
 use warpfold::DType;
 use warpfold::cuda::{self, ArrayView, Device, Error, Options};
 use warpfold_testing::{
-    cases, golden as golden_cases, golden_rows as golden_row_cases, pairs, reference, rows as row_cases, windows,
+    cases, channels, golden as golden_cases, golden_rows as golden_row_cases, pairs, reference, rows as row_cases,
+    windows,
 };
 
 static SKIPPED: AtomicU32 = AtomicU32::new(0);

@@ -1,7 +1,7 @@
 //! Operations on rows and on windows: the bits of the CPU, wherever rows lie.
 
 use crate::row_cases::{Test, cross_entropy, differs, gradient, in_turns, many, norm, norm_gradient, softmax};
-use crate::{gpu, pairs, windows};
+use crate::{channels, gpu, pairs, windows};
 use warpfold::cuda::{self, Device, Stream, rows};
 use warpfold::{ArrayRef, rows as cpu};
 
@@ -29,6 +29,8 @@ classes! {
     class_norms: norm;
     class_norm_gradients: norm_gradient;
     class_cross_entropy: cross_entropy;
+    class_channels_group: channels::group;
+    class_channels_batch: channels::batch;
     class_pairs: pairs::pairs;
     class_windows_average: windows::average;
     class_windows_max: windows::max;

@@ -58,13 +58,18 @@ where
     Deviation::<F>::new(recipe.ddof, recipe.has(flag::ROOT)).finish(acc, count).cast()
 }
 
-/// Writes it.
+/// Writes it, and perhaps the mean.
 #[inline(always)]
 pub fn finish<S: Simt, F>(s: &S, recipe: &Recipe, acc: Moments<F>, count: u64, out: Out)
 where
     F: Element<Float = F, Mean = F> + Float + Node,
 {
+    let mean = acc.mean;
     out.float::<S, F>(s, recipe.output, total(recipe, acc, count));
+    if s.branch(recipe.has(flag::MEAN)) {
+        let output = out.output.offset(recipe.initial[0] as usize);
+        Out { output, ..out }.float::<S, F>(s, recipe.output, F::from_float(mean).cast());
+    }
 }
 
 /// The bits of a result of 16 bits.

@@ -3,7 +3,7 @@
 import torch
 
 from .. import _native
-from . import _composed, _composed_norms
+from . import _composed
 from ._invariant import _replaces
 from ._norms import _move
 
@@ -12,9 +12,9 @@ from ._norms import _move
 def _batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
     if x.dim() < 2 or (not training and (running_mean is None or running_var is None)):
         return NotImplemented
-    of = (_composed_norms if x.is_cuda else _native).batch_norm
+    of = _native.batch_norm
     if not training:
-        y, _, _ = of(x, weight, bias, running_mean, running_var, 1, eps)
+        y, _, _ = of(x, weight, bias, running_mean, running_var, 1, eps, False)
         return y, x.new_empty(0), x.new_empty(0)
     y, mean, var = of(x, weight, bias, None, None, 1, eps)
     count = x.numel() // x.shape[1]
@@ -28,8 +28,7 @@ def _batch_norm_backward(gradient, x, weight, running_mean, running_var, mean, i
         return NotImplemented
     statistics = (None, None) if training else (running_mean, running_var)
     bias = x.new_zeros(x.shape[1], dtype=x.dtype if weight is None else weight.dtype)
-    of = (_composed_norms if x.is_cuda else _native).batch_norm_backward
-    found = of(x, gradient, 1, eps, weight, bias, *statistics)
+    found = _native.batch_norm_backward(x, gradient, 1, eps, weight, bias, *statistics)
     return tuple(of if wanted else None for of, wanted in zip(found, mask))
 
 
@@ -39,10 +38,7 @@ def _group_norm(x, weight, bias, samples, channels, size, groups, eps):
     dtype = x.dtype if weight is None else weight.dtype
     rows = x.reshape(samples, groups, -1)
     inverse = (_native.var(rows, 2, dtype) + eps).sqrt().reciprocal()
-    if x.is_cuda:
-        y = _composed_norms.group_norm(x, groups, weight, bias, eps)
-    else:
-        y = _native.group_norm(x, groups, weight, bias, epsilon=eps)
+    y = _native.group_norm(x, groups, weight, bias, epsilon=eps)
     return y, _native.mean(rows, 2, dtype), inverse
 
 

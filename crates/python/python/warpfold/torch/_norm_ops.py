@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from .. import _native
-from . import _composed, _composed_norms
+from . import _composed
 from ._ops import _define, _like, _pulled
 
 
@@ -177,14 +177,10 @@ layer_norm, layer_norm_residual = _of_last_axes("layer_norm", _plain_layer_norm)
 
 
 def _group_norm(x, weight, bias, groups, eps):
-    if x.is_cuda:
-        return _composed_norms.group_norm(x, groups, weight, bias, eps)
     return _native.group_norm(x, groups, weight, bias, epsilon=eps)
 
 
 def _group_norm_backward(gradient, x, weight, bias, groups, eps, frozen):
-    if x.is_cuda:
-        return _composed_norms.group_norm_backward(x, gradient, groups, weight, bias, eps, frozen)
     return _native.group_norm_backward(x, gradient, groups, weight, bias, eps, 0.0, frozen)
 
 
@@ -199,7 +195,7 @@ group_norm, _ = _defined(
 )
 
 
-# Norms of channels, by their own mean and variance or by others, and that mean and variance.
+# Norms of channels, by their own mean and variance, which are results, too, or by others.
 
 
 def _channels_axis(x):
@@ -207,24 +203,21 @@ def _channels_axis(x):
 
 
 def _batch_norm(x, weight, bias, mean, var, eps):
-    if x.is_cuda:
-        return _composed_norms.batch_norm(x, weight, bias, mean, var, _channels_axis(x), eps)
-    y, *statistics = _native.batch_norm(x, weight, bias, mean, var, _channels_axis(x), eps)
-    return y, *statistics
+    y, *found = _native.batch_norm(x, weight, bias, mean, var, _channels_axis(x), eps, mean is None)
+    # What is given is no result: an operator may not return its arguments.
+    return y, *found if mean is None else (x.new_empty(0) for _ in range(2))
 
 
 def _batch_norm_shapes(x, weight, bias, mean, var, eps):
+    if mean is not None:
+        return _like(x), x.new_empty(0), x.new_empty(0)
     dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
     channels = x.shape[_channels_axis(x)]
     return _like(x), *(x.new_empty(channels, dtype=dtype) for _ in range(2))
 
 
 def _batch_norm_backward(gradient, x, weight, bias, mean, var, eps, frozen):
-    if x.is_cuda:
-        given = _channels_axis(x), eps, weight, bias, mean, var, frozen
-        return _composed_norms.batch_norm_backward(x, gradient, *given)
-    found = _native.batch_norm_backward(x, gradient, _channels_axis(x), eps, weight, bias, mean, var)
-    return (found[0], None, found[2]) if frozen else found
+    return _native.batch_norm_backward(x, gradient, _channels_axis(x), eps, weight, bias, mean, var, frozen)
 
 
 def _plain_batch_norm(x, weight, bias, mean, var, eps):

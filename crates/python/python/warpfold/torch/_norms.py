@@ -115,7 +115,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if channels and count <= 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(input.shape)}")
     y, mean, var = _norm_ops.batch_norm(input, weight, bias, None, None, eps)
-    _move(((running_mean, mean), (running_var, var * (count / max(count - 1, 1)))), momentum)
+    if running_mean is not None or running_var is not None:
+        _move(((running_mean, mean), (running_var, var * (count / max(count - 1, 1)))), momentum)
     return y
 
 

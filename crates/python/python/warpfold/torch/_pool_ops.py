@@ -3,7 +3,7 @@
 import torch
 
 from .. import _native
-from . import _composed, _composed_norms
+from . import _composed, _composed_topk
 from ._ops import _define
 
 _MAX = "int[] kernel_size, int[] stride, int[] padding, int[] dilation, bool ceil_mode"
@@ -166,7 +166,7 @@ _MOST_CHOSEN = 8192
 def _topk(x, k, dim, largest):
     # Nor do they count longer rows, or take more axes.
     others = x.is_cuda and (k > _MOST_CHOSEN or x.dim() > 16 or x.shape[dim] >= 2**31)
-    of = _composed_norms.topk if others else _native.top_k
+    of = _composed_topk.topk if others else _native.top_k
     return of(x, k, dim, largest)
 
 
