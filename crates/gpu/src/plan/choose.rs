@@ -70,14 +70,9 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
         _ => return None,
     };
     let fold = Fold::of(name, result == input)?;
-    // Squares are not taken in pairs.
-    let twins = fold.facts.twins && !is_norm(spec);
+    // Magnitudes and squares are not taken in pairs.
+    let twins = fold.facts.twins && spec.op != Op::Norm;
     Some(Fold { facts: Facts { twins, ..fold.facts }, ..fold })
-}
-
-/// Whether a kernel's code for norms is asked for: its code for sums has plain magnitudes, too.
-fn is_norm(spec: &Spec) -> bool {
-    spec.op == Op::Norm && (spec.ord != Ord::One || spec.precision == Precision::Compensated)
 }
 
 /// The fold of tiles that has the bits of another. None, if order does not matter, or if a copy was faster than tiles
@@ -158,7 +153,7 @@ impl Nodes {
             Self::Taken(each) => {
                 // NaNs are left out already. Sums of squares are added as their own magnitudes: roots are of norms.
                 if flags & flag::SQUARE != 0 {
-                    flags = flags & !(flag::SQUARE | flag::NORM) | flag::MAGNITUDE;
+                    flags = flags & !flag::SQUARE | flag::MAGNITUDE;
                 }
                 Recipe { flags: flags & !flag::SKIP_NAN, count: recipe.count * each, ..recipe }
             }
@@ -179,7 +174,6 @@ pub fn recipe(spec: &Spec, count: u64, fast: bool) -> Recipe {
     set(flag::ROOT, spec.op == Op::Std || (spec.op == Op::Norm && spec.ord == Ord::Two));
     set(flag::SQUARE, spec.op == Op::Norm && spec.ord == Ord::Two);
     set(flag::MAGNITUDE, spec.op == Op::Norm && spec.ord != Ord::Two);
-    set(flag::NORM, is_norm(spec));
     set(flag::LEAST, matches!(spec.op, Op::Min | Op::ArgMin));
     set(flag::UNSIGNED, unsigned);
     set(flag::ANY, spec.op == Op::Any);

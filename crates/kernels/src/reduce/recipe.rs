@@ -50,8 +50,6 @@ pub mod flag {
     /// Elements of a reducer of a user's own are in two arrays: [`Recipe::output`](super::Recipe::output) says how many
     /// words of each are in the first.
     pub const PAIRED: u32 = 1 << 11;
-    /// Of a kernel that has code for sums and code for norms: that for norms. Sums have plain magnitudes, too.
-    pub const NORM: u32 = 1 << 12;
 }
 
 impl Recipe {

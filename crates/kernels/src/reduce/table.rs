@@ -64,7 +64,7 @@ macro_rules! either {
     ($params:ty: $sums:expr, $norms:expr) => {{
         #[inline(always)]
         fn either<S: Simt>(s: &S, call: &$params) {
-            if s.branch(call.recipe.has(flag::NORM)) { $norms(s, call) } else { $sums(s, call) }
+            if s.branch(call.recipe.has(flag::SQUARE | flag::MAGNITUDE)) { $norms(s, call) } else { $sums(s, call) }
         }
         either
     }};

@@ -158,7 +158,7 @@ fn batch_norm_backward<'py>(
         let options = BatchNorm { weight, bias, statistics, epsilon, threads: how.threads };
         rows::batch_norm_backward(x, gradient, axis, &options)
     })?;
-    gradients(&input, &weights, &biases, found)
+    gradients(&input, &weights.filter(|_| !frozen), &biases, found)
 }
 
 /// Adds the functions of this file.

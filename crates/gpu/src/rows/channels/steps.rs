@@ -149,6 +149,10 @@ impl Steps {
         dtypes: [DType; 2],
         at: [Place; 2],
     ) -> Result<(), CudaError> {
+        // Of nothing there is no launch.
+        if axes.iter().any(|(len, ..)| *len == 0) {
+            return Ok(());
+        }
         let launch = self.device.ready(&arrange(axes, dtypes, &self.limits))?;
         self.push(Does::Copy(launch, at));
         Ok(())

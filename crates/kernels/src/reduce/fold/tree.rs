@@ -41,24 +41,10 @@ pub(super) fn without_nan<S: Simt, X: Source, const N: usize>(s: &S, w: [[u32; 4
     without
 }
 
-/// Magnitudes of elements.
-#[inline(always)]
-fn magnitudes<X: Source, const N: usize>(w: [[u32; 4]; N]) -> [[u32; 4]; N] {
-    let (mut without, mut n) = (w, 0);
-    while n < 4 * N {
-        let is_high = X::Bits::SIZE < 8 || n % 2 == 1;
-        let signs = if X::Bits::SIZE == 2 { 0x8000_8000 } else { 0x8000_0000 };
-        without[n / 4][n % 4] = if is_high { w[n / 4][n % 4] & !signs } else { w[n / 4][n % 4] };
-        n += 1;
-    }
-    without
-}
-
-/// Sums and means, and sums of magnitudes, which are the 1-norm; NaNs skipped or not.
+/// Sums and means, NaNs skipped or not.
 #[derive(Clone, Copy)]
 pub struct Sums<X> {
     skip: bool,
-    magnitude: bool,
     kind: PhantomData<X>,
 }
 
@@ -70,20 +56,7 @@ where
     #[inline(always)]
     fn term<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {
         let x = X::value(s, bits);
-        let x = if self.magnitude { x.abs() } else { x };
         if self.skip && x.is_nan() { X::Value::NOTHING } else { x }
-    }
-
-    /// The result, before it is rounded. Nodes may be sums of squares.
-    #[inline(always)]
-    fn total<S: Simt>(s: &S, recipe: &Recipe, part: X::Value) -> Cast {
-        if s.branch(recipe.has(flag::ROOT)) {
-            return Sum::<X::Value, Square>::norm2().finish(part, recipe.count).cast();
-        }
-        if s.branch(recipe.has(flag::MAGNITUDE)) {
-            return Sum::<X::Value, Magnitude>::norm1().finish(part, recipe.count).cast();
-        }
-        total::<S, X::Value, Plain>(s, recipe, part)
     }
 }
 
@@ -96,7 +69,7 @@ where
     const SWAPS: bool = true;
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
-        Self { skip: recipe.has(flag::SKIP_NAN), magnitude: recipe.has(flag::MAGNITUDE), kind: PhantomData }
+        Self { skip: recipe.has(flag::SKIP_NAN), kind: PhantomData }
     }
     #[inline(always)]
     fn nothing(&self) -> X::Value {
@@ -108,11 +81,11 @@ where
     }
     #[inline(always)]
     fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value) -> u32 {
-        half(s, recipe.output, f32::from_cast(Self::total(s, recipe, part))) as u32
+        half(s, recipe.output, f32::from_cast(total::<S, X::Value, Plain>(s, recipe, part))) as u32
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value, out: Out) {
-        out.float::<S, X::Value>(s, recipe.output, Self::total(s, recipe, part));
+        out.float::<S, X::Value>(s, recipe.output, total::<S, X::Value, Plain>(s, recipe, part));
     }
 }
 
@@ -154,10 +127,9 @@ where
     }
     #[inline(always)]
     fn whole<S: Simt, const N: usize>(&self, s: &S, w: [[u32; 4]; N]) -> (Self, [[u32; 4]; N]) {
-        let w = if s.branch(self.magnitude) { magnitudes::<X, N>(w) } else { w };
         // -0.0 changes no sum.
         let w = if s.branch(self.skip) { without_nan::<S, X, N>(s, w, 1 << (8 * X::Bits::SIZE - 1)) } else { w };
-        (Self { skip: false, magnitude: false, ..*self }, w)
+        (Self { skip: false, ..*self }, w)
     }
     #[inline(always)]
     fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {
@@ -173,10 +145,11 @@ where
     }
 }
 
-/// Sums of squares: the 2-norm.
+/// Sums of magnitudes or of squares: the 1-norm and the 2-norm.
 #[derive(Clone, Copy)]
 pub struct Norms<X> {
     skip: bool,
+    square: bool,
     kind: PhantomData<X>,
 }
 
@@ -189,7 +162,7 @@ where
     const SWAPS: bool = true;
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
-        Self { skip: recipe.has(flag::SKIP_NAN), kind: PhantomData }
+        Self { skip: recipe.has(flag::SKIP_NAN), square: recipe.has(flag::SQUARE), kind: PhantomData }
     }
     #[inline(always)]
     fn nothing(&self) -> X::Value {
@@ -239,7 +212,7 @@ where
     }
     #[inline(always)]
     fn whole<S: Simt, const N: usize>(&self, s: &S, w: [[u32; 4]; N]) -> (Self, [[u32; 4]; N]) {
-        // Zero changes no sum of squares, which are not negative.
+        // Zero changes no sum of magnitudes, which are not negative.
         let w = if s.branch(self.skip) { without_nan::<S, X, N>(s, w, 0) } else { w };
         (Self { skip: false, ..*self }, w)
     }
@@ -250,7 +223,10 @@ where
     #[inline(always)]
     fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {
         let x = X::value(s, bits);
-        if self.skip && x.is_nan() { X::Value::NOTHING } else { x.square() }
+        let magnitude = x.abs();
+        let square = magnitude.square();
+        let term = if self.square { square } else { magnitude };
+        if self.skip && x.is_nan() { X::Value::NOTHING } else { term }
     }
     #[inline(always)]
     fn join(&self, left: X::Value, right: X::Value, _each: u32) -> X::Value {

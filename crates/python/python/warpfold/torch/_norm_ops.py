@@ -205,7 +205,7 @@ def _channels_axis(x):
 def _batch_norm(x, weight, bias, mean, var, eps):
     y, *found = _native.batch_norm(x, weight, bias, mean, var, _channels_axis(x), eps, mean is None)
     # What is given is no result: an operator may not return its arguments.
-    return y, *found if mean is None else (x.new_empty(0) for _ in range(2))
+    return y, *(found if mean is None else (x.new_empty(0) for _ in range(2)))
 
 
 def _batch_norm_shapes(x, weight, bias, mean, var, eps):
