@@ -57,6 +57,17 @@ impl<'py> GpuChannels<'py> {
         Ok(Some(Self { op, x, others: found }))
     }
 
+    /// The shape and the dtype of a result.
+    fn like(&self, map: &ChannelMap, wanted: OfChannels) -> Option<(Vec<usize>, DType)> {
+        let factor = |i: usize| self.others[i].as_ref().map(|array| (array.shape.clone(), array.dtype));
+        match wanted {
+            OfChannels::Elements => Some((map.shape().to_vec(), map.dtype())),
+            OfChannels::Mean | OfChannels::Variance => Some((vec![map.channels()], map.dtype_of_statistics())),
+            OfChannels::Weight => factor(1),
+            OfChannels::Bias => factor(2),
+        }
+    }
+
     /// Queues the norm, which `plan` prepares if it is the first of its kind: of so many groups, or along this axis,
     /// and with these numbers. The gradient of an array that there is not is none.
     ///
@@ -102,16 +113,5 @@ impl<'py> GpuChannels<'py> {
             // knows yet, or Warpfold has. The library frees memory in the order of the stream.
             Ok(unsafe { map.run_into(&stream, elements, &arrays, &to) }?)
         })
-    }
-
-    /// The shape and the dtype of a result.
-    fn like(&self, map: &ChannelMap, wanted: OfChannels) -> Option<(Vec<usize>, DType)> {
-        let factor = |i: usize| self.others[i].as_ref().map(|array| (array.shape.clone(), array.dtype));
-        match wanted {
-            OfChannels::Elements => Some((map.shape().to_vec(), map.dtype())),
-            OfChannels::Mean | OfChannels::Variance => Some((vec![map.channels()], map.dtype_of_statistics())),
-            OfChannels::Weight => factor(1),
-            OfChannels::Bias => factor(2),
-        }
     }
 }
