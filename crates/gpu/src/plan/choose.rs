@@ -72,7 +72,9 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
     let fold = Fold::of(name, result == input)?;
     // Magnitudes and squares are not taken in pairs.
     let twins = fold.facts.twins && spec.op != Op::Norm;
-    Some(Fold { facts: Facts { twins, ..fold.facts }, ..fold })
+    // Shallow columns write no means.
+    let shallow = fold.facts.shallow && spec.means == 0;
+    Some(Fold { facts: Facts { twins, shallow, ..fold.facts }, ..fold })
 }
 
 /// The fold of tiles that has the bits of another. None, if order does not matter, or if a copy was faster than tiles
@@ -170,7 +172,8 @@ pub fn recipe(spec: &Spec, count: u64, fast: bool) -> Recipe {
     // many there are.
     set(flag::SKIP_NAN, spec.skip_nan && !(fast && spec.op == Op::All));
     set(flag::MASKED, spec.masked);
-    set(flag::MEAN, spec.op == Op::Mean || spec.means > 0);
+    set(flag::MEAN, spec.op == Op::Mean);
+    set(flag::MEANS, spec.means > 0);
     set(flag::ROOT, spec.op == Op::Std || (spec.op == Op::Norm && spec.ord == Ord::Two));
     set(flag::SQUARE, spec.op == Op::Norm && spec.ord == Ord::Two);
     set(flag::MAGNITUDE, spec.op == Op::Norm && spec.ord != Ord::Two);

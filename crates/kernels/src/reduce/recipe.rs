@@ -29,7 +29,7 @@ pub mod flag {
     pub const SKIP_NAN: u32 = 1;
     /// There is an initial value.
     pub const INITIAL: u32 = 1 << 1;
-    /// A mean, not a sum; of a variance the mean, too, as many bytes behind it as the initial value says.
+    /// A mean, not a sum.
     pub const MEAN: u32 = 1 << 2;
     /// The square root of the total.
     pub const ROOT: u32 = 1 << 3;
@@ -50,6 +50,8 @@ pub mod flag {
     /// Elements of a reducer of a user's own are in two arrays: [`Recipe::output`](super::Recipe::output) says how many
     /// words of each are in the first.
     pub const PAIRED: u32 = 1 << 11;
+    /// Of a variance the mean is written, too, as many bytes behind it as the initial value says.
+    pub const MEANS: u32 = 1 << 12;
 }
 
 impl Recipe {

@@ -66,7 +66,7 @@ where
 {
     let mean = acc.mean;
     out.float::<S, F>(s, recipe.output, total(recipe, acc, count));
-    if s.branch(recipe.has(flag::MEAN)) {
+    if s.branch(recipe.has(flag::MEANS)) {
         let output = out.output.offset(recipe.initial[0] as usize);
         Out { output, ..out }.float::<S, F>(s, recipe.output, F::from_float(mean).cast());
     }

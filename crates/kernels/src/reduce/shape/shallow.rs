@@ -8,6 +8,7 @@
 use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
+use crate::reduce::recipe::{Recipe, flag};
 use crate::reduce::shape::narrow::write;
 use crate::reduce::shape::panel::{self, Pitch, Strip};
 use crate::reduce::shape::piece::{Outputs, divide};
@@ -80,11 +81,13 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
         let to = call.at.output.wrapping_add((to * P::SIZE as i64) as u64);
         return write(s, to, results, P::SIZE, strip.columns.min(2 * C as u64) as u32);
     }
+    // No means: results of a lane's columns are written as one, and what comes between them would part them.
+    let recipe = Recipe { flags: call.recipe.flags & !flag::MEANS, ..call.recipe };
     let mut j = 0;
     while j < C {
         if s.branch((j as u64) < strip.columns) {
             let column = column + (j as u32 * spread) as u64;
-            f.finish(s, &call.recipe, found[j], call.out(at.out + column as i64 * shape.out));
+            f.finish(s, &recipe, found[j], call.out(at.out + column as i64 * shape.out));
         }
         j += 1;
     }
