@@ -5,8 +5,8 @@
 //! only where a channel ends within these. Bottleneck: memory.
 //!
 //! - [`record`]: what is known of rows and of channels. [`packs`]: the threads' packs. [`last`]: those of channels that
-//!   lie side by side. [`nodes`]: sums of packs. [`found`]: what becomes of a channel's elements. [`table`]: the
-//!   kernels' names.
+//!   lie side by side. `nodes`: sums of packs. `found`: what becomes of a channel's elements. [`table`]: the kernels'
+//!   names.
 
 mod found;
 pub mod last;
