@@ -58,17 +58,25 @@ where
     Deviation::<F>::new(recipe.ddof, recipe.has(flag::ROOT)).finish(acc, count).cast()
 }
 
-/// Writes it, and perhaps the mean.
+/// Writes it.
 #[inline(always)]
 pub fn finish<S: Simt, F>(s: &S, recipe: &Recipe, acc: Moments<F>, count: u64, out: Out)
 where
     F: Element<Float = F, Mean = F> + Float + Node,
 {
-    let mean = acc.mean;
     out.float::<S, F>(s, recipe.output, total(recipe, acc, count));
+}
+
+/// The same, and the mean, if that is wanted.
+#[inline(always)]
+pub fn finish_both<S: Simt, F>(s: &S, recipe: &Recipe, acc: Moments<F>, count: u64, out: Out)
+where
+    F: Element<Float = F, Mean = F> + Float + Node,
+{
+    finish(s, recipe, acc, count, out);
     if s.branch(recipe.has(flag::MEANS)) {
         let output = out.output.offset(recipe.initial[0] as usize);
-        Out { output, ..out }.float::<S, F>(s, recipe.output, F::from_float(mean).cast());
+        Out { output, ..out }.float::<S, F>(s, recipe.output, F::from_float(acc.mean).cast());
     }
 }
 
@@ -106,7 +114,7 @@ macro_rules! counted_moments {
         #[inline(always)]
         fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
             // Of all elements, and so the same for all outputs.
-            $crate::reduce::fold::moments::finish(s, recipe, part.acc, recipe.count, out);
+            $crate::reduce::fold::moments::finish_both(s, recipe, part.acc, recipe.count, out);
         }
     };
     (live) => {
