@@ -142,8 +142,8 @@ impl Emulator {
             shared_bytes: 227 << 10,
             memory_bytes: MEMORY,
             l2_bytes: 0,
-            bus_bits: 0,
-            memory_khz: 0,
+            bus_bits: 64,
+            memory_khz: 150 * multiprocessors, // So slow that small problems have the plans of large ones.
         };
         Emulator(Arc::new(State { properties, known, inner: Mutex::default() }))
     }

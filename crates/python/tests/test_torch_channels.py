@@ -167,9 +167,11 @@ OPERATORS = {
     "rms_norm_residual": lambda: (make(3, 5), make(3, 5, seed=1), make(5), None, 1, 1e-5, 1.0),
     "layer_norm_residual": lambda: (make(3, 5), make(3, 5, seed=1), make(5), make(5), 1, 1e-5, 0.0),
     "group_norm": lambda: (make(3, 4, 5), make(4), make(4), 2, 1e-5),
-    "group_norm_backward": lambda: (make(3, 4, 5, seed=1), make(3, 4, 5), make(4), None, 2, 1e-5, True),
+    "group_norm_backward": lambda: (make(3, 4, 5, seed=1), make(3, 4, 5), make(4), None, None, 2, 1e-5, True),
     "batch_norm": lambda: (make(3, 4, 5), make(4), make(4), None, None, 1e-5),
-    "batch_norm_backward": lambda: (make(3, 4, 5, seed=1), make(3, 4, 5), make(4), None, None, None, 1e-5, False),
+    "batch_norm_backward": lambda: (
+        make(3, 4, 5, seed=1), make(3, 4, 5), make(4), None, None, None, None, None, 1e-5, False,
+    ),
     "cross_entropy_of_distributions": lambda: (make(2, 5, 4), make(2, 5, 4, seed=1), None, 1, 0.1, "mean"),
     "cross_entropy_of_distributions_backward": lambda: (
         make(2, 4), make(2, 5, 4), make(2, 5, 4, seed=1), None, 1, 0.0, "none",

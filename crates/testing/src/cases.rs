@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::reference::{Random, Strided, element};
+use crate::reference::{Random, Strided, element, scaled};
 use warpfold::{DType, Op, Options, Ord, Precision, Scalar};
 
 /// What kind of shape. Kernels are chosen by it.
@@ -293,12 +293,13 @@ pub fn of_op(r: &mut Random, op: Op, dtype: DType, o: &mut Options<'_>) {
     }
 }
 
-/// Mostly numbers; at times many NaN, infinities and zeros of both signs, or nothing but one value, so that there are
-/// ties.
+/// Mostly numbers, half of the arrays near zero only; at times many NaN, infinities and zeros of both signs, or nothing
+/// but one value, so that there are ties.
 fn fill(r: &mut Random, dtype: DType) -> impl Fn(&mut Random) -> Scalar + use<> {
     let wild = [0, 0, 3, 60][r.below(4)];
     let only = r.chance(6).then(|| element(r, dtype, 100));
-    move |r| only.unwrap_or_else(|| element(r, dtype, wild))
+    let most = [11.0, 0.25][r.below(2)];
+    move |r| only.unwrap_or_else(|| scaled(r, dtype, wild, most))
 }
 
 /// In C order as a rule; at times with the axes in another order, with odd pitches, backwards, or at an odd address.

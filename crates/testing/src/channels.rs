@@ -7,8 +7,8 @@ use warpfold::{ArrayRef, DType, Scalar, bf16, f16, rows as cpu};
 
 /// A shape, with samples first and channels second; the channels of a group.
 fn problem(r: &mut Random, elements: usize) -> (Vec<usize>, usize) {
-    let runs: [&[usize]; 8] = [&[], &[1], &[7], &[3, 5], &[8], &[64], &[14, 14], &[300]];
-    let run = runs[r.below(8)];
+    let runs: [&[usize]; 9] = [&[], &[1], &[7], &[7, 7], &[3, 5], &[8], &[64], &[14, 14], &[300]];
+    let run = runs[r.below(9)];
     let each = [1, 1, 2, 3, 8, 20][r.below(6)];
     let room = (elements / run.iter().product::<usize>() / each).max(1);
     let groups = 1 + r.below(room.min(9));
@@ -71,6 +71,16 @@ pub fn group(r: &mut Random, dtype: DType, size: Size, stream: &Stream) -> Optio
         let got = rows::group_norm_backward(of_x.view(), of_g.view(), groups, &options, stream);
         gradients_differ(got, want, stream)
     });
+    let wrong = wrong.or_else(|| {
+        // By what the norm has noted.
+        let noted = rows::group_norm_noted(of_x.view(), groups, &options, stream).expect("a norm");
+        let [y, noted] = noted;
+        let first = differs(Ok(y), &cpu::group_norm(x.view(), groups, &host).expect("a result"), stream);
+        let options = rows::Norm { noted: Some(noted.view()), ..options };
+        let want = cpu::group_norm_backward(x.view(), g.view(), groups, &host).expect("a result");
+        let got = rows::group_norm_backward(of_x.view(), of_g.view(), groups, &options, stream);
+        first.or_else(|| gradients_differ(got, want, stream)).map(|why| format!("noted: {why}"))
+    });
     let of = |array: &Option<Strided>| array.as_ref().map(|array| array.dtype);
     wrong.map(|why| {
         let more = format!("{:?} {:?} offset {weight_offset} epsilon {epsilon}", of(&weight), of(&bias));
@@ -110,7 +120,7 @@ pub fn batch(r: &mut Random, dtype: DType, size: Size, stream: &Stream) -> Optio
             array.as_ref().map(There::view)
         }
         let statistics = of(&of_mean).zip(of(&of_variance));
-        rows::BatchNorm { weight: of(&of_weight), bias: of(&of_bias), statistics, epsilon }
+        rows::BatchNorm { weight: of(&of_weight), bias: of(&of_bias), statistics, epsilon, noted: None }
     };
     let want = cpu::batch_norm(x.view(), axis as isize, &host).expect("a result");
     let wrong = match rows::batch_norm(of_x.view(), axis as isize, &options, stream) {
@@ -127,7 +137,14 @@ pub fn batch(r: &mut Random, dtype: DType, size: Size, stream: &Stream) -> Optio
     let wrong = wrong.or_else(|| {
         let want = cpu::batch_norm_backward(x.view(), g.view(), axis as isize, &host).expect("a result");
         let got = rows::batch_norm_backward(of_x.view(), of_g.view(), axis as isize, &options, stream);
-        gradients_differ(got, want, stream)
+        gradients_differ(got, want, stream).or_else(|| {
+            // By the statistics that the norm has found.
+            let found = rows::batch_norm(of_x.view(), axis as isize, &options, stream).expect("a norm");
+            let options = rows::BatchNorm { noted: Some((found.mean.view(), found.variance.view())), ..options };
+            let want = cpu::batch_norm_backward(x.view(), g.view(), axis as isize, &host).expect("a result");
+            let got = rows::batch_norm_backward(of_x.view(), of_g.view(), axis as isize, &options, stream);
+            gradients_differ(got, want, stream).map(|why| format!("noted: {why}"))
+        })
     });
     let of = |array: &Option<Strided>| array.as_ref().map(|array| array.dtype);
     wrong.map(|why| {

@@ -45,6 +45,8 @@ pub enum Specials {
     Zeros,
     /// Also NaN and infinities.
     All,
+    /// Nothing, and numbers so near zero that the exponential of none outweighs another's.
+    Near,
 }
 
 /// A reduction, without its data.
@@ -82,6 +84,7 @@ pub fn elements(dtype: DType, n: usize, mut seed: u64, specials: Specials) -> Ve
         let r = random(&mut seed);
         let number = ((r >> 20) % 2001) as f64 / 64.0 - 15.0;
         let number = match ((r >> 50) % 5, r % 97 < 3, specials) {
+            (.., Specials::Near) => number / 64.0,
             (_, false, _) | (_, _, Specials::None) => number * if r & 1 << 60 == 0 { 1.0 } else { 0.001 },
             (0, _, Specials::All) => f64::NAN,
             (1, _, Specials::All) => f64::INFINITY,

@@ -27,6 +27,11 @@ impl Random {
 
 /// An element; `wild` says how often NaN, infinities, zeros of both signs and extremes turn up.
 pub fn element(r: &mut Random, dtype: DType, wild: usize) -> Scalar {
+    scaled(r, dtype, wild, 11.0)
+}
+
+/// The same, where numbers are at most `most`. If that is small, the exponential of none outweighs another's.
+pub fn scaled(r: &mut Random, dtype: DType, wild: usize, most: f64) -> Scalar {
     fn cast<T: Value>(x: Cast) -> Scalar {
         T::from_cast(x).scalar()
     }
@@ -34,7 +39,7 @@ pub fn element(r: &mut Random, dtype: DType, wild: usize) -> Scalar {
         let x = if r.chance(wild) {
             [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0, 1e-40, -6e4][r.below(7)]
         } else {
-            (r.below(2_000_001) as f64 - 1e6) * 1.1e-5
+            (r.below(2_000_001) as f64 - 1e6) * 1e-6 * most
         };
         match dtype {
             DType::F16 => cast::<f16>(Cast::Float(x)),

@@ -89,7 +89,7 @@ fn shape(class: usize, size: usize, seed: &mut u64) -> (Vec<usize>, Vec<isize>) 
 
 #[test]
 fn counted_and_exact_nodes_have_the_bits_of_the_cpu_and_no_fault() {
-    let (on, count, mut seed) = (Emulated::new(), cases(360), 31);
+    let (on, count, mut seed) = (Emulated::new(), cases(240), 31);
     let (mut wrong, mut of) = (Vec::new(), BTreeMap::<String, u32>::new());
     for i in 0..count {
         let is_float = i % 2 == 0;

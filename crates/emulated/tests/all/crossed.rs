@@ -55,7 +55,7 @@ fn crossed(i: usize, seed: &mut u64) -> Case {
 
 #[test]
 fn stretches_that_cross_others_have_the_bits_of_the_cpu_and_no_fault() {
-    let (count, ran) = checked(140, 91, crossed);
+    let (count, ran) = checked(100, 91, crossed);
     assert!(ran["staged"] as usize > count / 12 && ran["tiled"] as usize > count / 20, "{ran:?}");
 }
 
@@ -77,7 +77,7 @@ fn woven(i: usize, seed: &mut u64) -> Case {
 
 #[test]
 fn outputs_whose_axes_are_woven_have_the_bits_of_the_cpu_and_no_fault() {
-    let (count, ran) = checked(130, 92, woven);
+    let (count, ran) = checked(90, 92, woven);
     assert!(ran["staged"] as usize > count / 2, "{ran:?}");
 }
 
@@ -131,7 +131,7 @@ fn nodes_that_are_reduced_again_have_the_bits_of_the_cpu_and_no_fault() {
     const OPS: [Op; 4] = [Op::Sum, Op::Norm, Op::Mean, Op::Prod];
     const LENS: [usize; 8] = [2, 3, 5, 16, 17, 40, 64, 101];
     let (on, mut seed) = (Emulated::new(), 8);
-    let count = cases(60);
+    let count = cases(40);
     let case = |i: usize, seed: &mut u64| {
         let dtype = FLOATS[pick(FLOATS.len(), seed)];
         let gapped = |len, seed: &mut u64| Axis {

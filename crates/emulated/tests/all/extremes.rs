@@ -85,6 +85,7 @@ fn shape(i: usize, seed: &mut u64) -> ([usize; 3], bool) {
         4 => ([any(1, 4), any(9, 90), any(3, 300)], false),
         5 => ([any(1, 3), any(1, 9), any(300, 2000)], false),
         6 => ([any(3, 12), any(2, 90), any(2, 90)], true),
+        7 if i % 16 == 7 => ([any(3, 12), 8 * any(4, 90), 1], true),
         _ => ([any(3, 12), 8 * any(2, 90), any(1, 5)], true),
     }
 }

@@ -308,8 +308,9 @@ fn iterations_have_the_bits_of_the_definition() {
         (70, 130, 9),
     ];
     for (i, (n, d, k)) in shapes.into_iter().enumerate() {
-        for dtype in DTYPES {
-            for columns in [false, true] {
+        for (j, dtype) in DTYPES.into_iter().enumerate() {
+            // Both ways of some shapes, and one of the others.
+            for columns in [false, true].into_iter().filter(|columns| i < 4 || *columns == ((i + j) % 2 == 0)) {
                 let gap = [0, 8, 3][(i + columns as usize) % 3];
                 entries.insert(match dtype {
                     DType::F64 => iterate(&Points::<f64>::new(dtype, n, d, columns, gap, r), k, [0, 0], r),

@@ -81,7 +81,8 @@ impl Placed {
         // The array ends with its last element, whatever gaps there are.
         let spans = case.axes.iter().zip(&strides).map(|(axis, stride)| (axis.len.max(1) - 1) * stride.unsigned_abs());
         let reach = spans.sum::<usize>() + 1;
-        let specials = if case.options.specials { Specials::All } else { Specials::None };
+        let plain = if case.seed.is_multiple_of(3) { Specials::Near } else { Specials::None };
+        let specials = if case.options.specials { Specials::All } else { plain };
         let mut turned: Vec<usize> = (0..rank).map(|i| (i + case.turn) % rank.max(1)).collect();
         if case.turn >= BACKWARDS {
             turned.reverse();

@@ -5,7 +5,7 @@
 pub struct Limits {
     /// Multiprocessors.
     pub multiprocessors: u32,
-    /// Bytes per second that a plain read reaches, for predictions.
+    /// Bytes per second that a plain read reaches.
     pub bandwidth: f64,
     /// Whether the array begins with a line of 16 bytes. A plan that relies on it is for no other array.
     pub aligned: bool,

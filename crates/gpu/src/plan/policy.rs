@@ -43,9 +43,11 @@ pub const LAST_WAVE: f64 = 0.4;
 /// How much more a block costs that has warps enough for its tiles, and not a power of two: of 71 random problems, such
 /// blocks took 2 % less than others, but std bf16 (136,986895) 146 us and 123 (`plans-after-raw.txt.xz`).
 pub const SHRUNK: f64 = 1.1;
-/// Tiles that each warp of a single block takes of a small array: 2^14 f32 took an H200 4.1 us so, 4.9 in two blocks,
-/// which wait for one another.
-pub const ALONE: u64 = 2;
+/// Tiles that each warp of a block takes at most if the block has a set to itself, where sets are few, and where they
+/// are at least half as many as multiprocessors: 2^14 f32 took an H200 4.1 us in one block, 4.9 in two, which wait for
+/// one another. Of problems of 4 and 16 MiB in so many sets, with as many tiles, blocks alone took 15 to 30 % less in
+/// the median; with more, more (`small-raw.txt.xz`).
+pub const ALONE: [u64; 2] = [2, 4];
 /// Seconds that a launch costs, for predictions: the order of what an empty launch takes on an H200. Not measured.
 pub const LAUNCH: f64 = 2.5e-6;
 /// Warps for each multiprocessor among which segments are shared out: more than run at once, so that warps that finish
@@ -90,6 +92,10 @@ pub const RUN_BYTES: usize = 64;
 /// Bytes of a run, below which blocks that run together take different rows, since their runs may be neighbours. Not
 /// measured against other values.
 pub const ABREAST_BYTES: u64 = 4096;
+/// Bytes of a row from which on few rows are not staged, but have a warp each: on an H200, 24 problems of 64 KiB with
+/// rows of 256 bytes and more all took less so, 18 % in the median, and most of 13 with rows from 128 bytes on, 13 %
+/// (`small-raw.txt.xz`).
+pub const ROW_BYTES: usize = 128;
 /// Staged units lie in one stretch of memory if what is between them is at most one of so many parts of a unit. Not
 /// measured against other values.
 pub const STAGED_GAP: usize = 4;
@@ -143,6 +149,25 @@ pub const TOGETHER: usize = 128;
 /// Bytes of an input for each multiprocessor, below which nothing is copied first: a second launch costs more. Not
 /// measured.
 pub const TRANSPOSED_BYTES: usize = 8 << 10;
+/// Seconds of reading, below which results are not reduced again, nor any and all found by extremes, since each launch
+/// takes some: on an H200, of 29 problems of 4 MiB (0.9 us) all took less in one launch, 27 % in the median, of 40 of
+/// 16 MiB most, 8 % (`small-raw.txt.xz`).
+pub const AGAIN_SECONDS: f64 = 3.7e-6;
+/// The same, below which tiles are few: what they would take is copied. On an H200, most of 25 problems of 4 MiB took
+/// less by a copy, 20 % in the median, and half of 18 of 16 MiB (`small-raw.txt.xz`).
+pub const TILES_SECONDS: f64 = 1.9e-6;
+/// The same, below which elements some steps apart are read where they lie, each by itself: on an H200, norm f64
+/// (262144,) in steps of two took 13 us in stretches and 7 so, logsumexp f32 (16,32768) 15 and 9; of 16 MiB, most took
+/// as long (`small-raw.txt.xz`).
+pub const STEPS_SECONDS: f64 = 1.9e-6;
+/// The same, below which each element is read by itself where lanes have columns some steps apart or few ones, if
+/// outputs have at least [`SINGLY`] elements: a MiB on an H200, where var f32 (528,31) in Fortran order took 35 us by
+/// these and 8 so; of 250 such problems 220 took less (`small-raw.txt.xz`).
+pub const SINGLY_SECONDS: f64 = 2.4e-7;
+/// See [`SINGLY_SECONDS`].
+pub const SINGLY: usize = 256;
+/// How many times as many blocks of few columns there may be then. With more, those were as fast.
+pub const SINGLY_BLOCKS: u32 = 4;
 /// Bytes of a copy for each multiprocessor: a larger input is copied and reduced in pieces. A piece of 33 MiB stays in
 /// the second-level cache of an H200 until it is reduced, and the workspace stays small. Not measured.
 pub const COPIED_BYTES: usize = 256 << 10;

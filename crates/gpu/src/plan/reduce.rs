@@ -14,14 +14,14 @@ use super::described::described_bytes;
 use super::limits::Limits;
 use super::near::{is_between, is_broad};
 use super::nodes::nodes;
-use super::parts::{is_torn_sum, stepped};
+use super::parts::{is_read_singly, is_torn_sum, stepped};
 use super::planner::Planner;
-use super::policy::LAUNCH;
+use super::policy::{LAUNCH, SINGLY, SINGLY_BLOCKS, SINGLY_SECONDS, STEPS_SECONDS};
 use super::reordered::Reordered;
 use super::single::single;
 use super::subtrees::subtrees;
 use super::tiled::tiled;
-use super::transpose::{Asked, Copied, is_scattered, is_small, transposed};
+use super::transpose::{Asked, Copied, is_brief, is_scattered, is_small, transposed};
 use super::truths::truths;
 use super::twice::twice;
 use warpfold_array::Op;
@@ -51,6 +51,29 @@ fn in_memory_order(problem: &Problem) -> Problem {
     let mut reduced = problem.reduced.clone();
     reduced.sort_by_key(|axis| Reverse(axis.x.unsigned_abs()));
     Problem { reduced: merge(reduced), ..problem.clone() }
+}
+
+/// The plan by kernels that read each element by itself, where the `launch` that reads several at once is no faster: of
+/// small arrays, whose lanes wait for each other more than for memory, and of some variances.
+fn singly(
+    asked: &Asked<'_>,
+    launch: &Launch<CallAt>,
+    problem: &Problem,
+    limits: &Limits,
+    bytes: u64,
+) -> Option<GpuPlan> {
+    let Asked { spec, fold, described, nodes } = *asked;
+    let is = |class: &str| launch.entry.starts_with(class);
+    let is_stepped = matches!(problem.reduced[..], [run] if run.x.unsigned_abs() > problem.size);
+    let most = if is_stepped && is("apart_") { STEPS_SECONDS } else { SINGLY_SECONDS };
+    let is_small = problem.count >= SINGLY && is_brief(problem, limits, most);
+    let is_plain = nodes == Nodes::None && !described && (fold.facts.ordered || fold.facts.places);
+    if !is_plain || !(is("apart_") || is("narrow_")) || !(is_small || is_read_singly(fold, problem)) {
+        return None;
+    }
+    let any = GpuPlan::any(spec, problem, limits, bytes)?;
+    let are_more = any.launches.iter().any(|any| any.grid >= SINGLY_BLOCKS * launch.grid);
+    (is("apart_") || !are_more).then_some(any)
 }
 
 impl GpuPlan {
@@ -84,13 +107,16 @@ impl GpuPlan {
                 return plan;
             }
         }
-        // These write no means.
-        let Some(fold) = any(spec).filter(|_| spec.means == 0) else {
-            return Self { launches: Vec::new(), workspace: 0, bytes };
-        };
+        Self::any(spec, problem, limits, bytes).unwrap_or(Self { launches: Vec::new(), workspace: 0, bytes })
+    }
+
+    /// By the kernels that read any elements, each by itself; none, if these do not write what is asked.
+    fn any(spec: &Spec, problem: &Problem, limits: &Limits, bytes: u64) -> Option<Self> {
+        // They write no means.
+        let fold = any(spec).filter(|_| spec.means == 0)?;
         let mut planner = Planner::new(spec, fold, false, problem, limits);
         let launches = vec![planner.any()];
-        Self { launches, workspace: COUNTERS + 4 * planner.words, bytes }
+        Some(Self { launches, workspace: COUNTERS + 4 * planner.words, bytes })
     }
 
     /// By the kernels of a fold; none, if none of them reads such elements.
@@ -158,6 +184,9 @@ impl GpuPlan {
         let mut planner = asked.planner(problem, problem, 0, limits);
         planner.aligned = limits.aligned;
         let launch = planner.fast()?;
+        if let Some(singly) = singly(asked, &launch, problem, limits, bytes) {
+            return Some(singly);
+        }
         Some(Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes })
     }
 

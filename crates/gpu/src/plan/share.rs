@@ -125,8 +125,9 @@ impl Share {
     ) -> Self {
         let enough = power_below(sets * tiles / (processors * SPREAD));
         let fits = tiles.div_ceil(warps).next_power_of_two();
-        // A block need not share a set with others, nor leave parts, where sets are many, or the one is small.
-        let alone = sets >= processors * ROWS_EACH || (sets == 1 && fits <= ALONE);
+        // A block need not share a set with others, nor leave parts, where sets are many, or small.
+        let small = ALONE[(2 * sets >= processors) as usize];
+        let alone = sets >= processors * ROWS_EACH || fits <= small;
         let ways = (0..=limit.max(1).ilog2()).map(|bits| Self::by(sets, tiles, 1 << bits, warps));
         let ways = ways.flat_map(|way| [Some(way), way.shrunk(tiles).filter(|_| shrinks)]).flatten();
         let allowed = |way: &Self| match way.blocks {

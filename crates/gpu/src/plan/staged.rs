@@ -11,7 +11,7 @@ use warpfold_kernels::reduce::table::KEPT;
 use super::Launch;
 use super::near::{conflicts, inside, is_stepped};
 use super::planner::Planner;
-use super::policy::{SHALLOW, SPREAD, STAGED_BANKS, STAGED_FLAT, STAGED_TURNS, STRETCH_PART, WARPS};
+use super::policy::{ROW_BYTES, SHALLOW, SPREAD, STAGED_BANKS, STAGED_FLAT, STAGED_TURNS, STRETCH_PART, WARPS};
 use super::rounds::{Shared, Sharing};
 use super::units::{FIT, SUBTREES, Turns, Units};
 use warpfold_array::problem::{Dim, Problem};
@@ -106,7 +106,7 @@ impl Planner<'_> {
         let (outer, units) = if run.len == 1 {
             (outer, Units::elements(inner, size))
         } else if run.x == size as isize {
-            let long = run.len.div_ceil(per) > 32 && self.problem.outputs < (self.processors * WARPS) as usize;
+            let long = run.len * size >= ROW_BYTES && self.problem.outputs < (self.processors * WARPS) as usize;
             let units = Units::of(inner, nothing, run.len * size, room)?;
             // A row that is alone in its tile: on an H200, sum f32 (120482,557) took 155 us staged, and 85 as a row.
             let alone = units.fit == 1 && kept.len() <= KEPT;

@@ -9,12 +9,12 @@ use warpfold_kernels::reduce::shape::parts::room;
 use warpfold_kernels::reduce::shape::tiled::{Axes, Axis, GROUPS, LINES, ROWS, THREADS, Tiled, WIDE, WINDOW};
 use warpfold_kernels::reduce::table::KEPT;
 
-use super::choose::tiles;
+use super::choose::{Nodes, tiles};
 use super::limits::Limits;
 use super::near::{conflicts, is_near};
 use super::parts::{joined, numbered, parting};
-use super::policy::{TILED_BYTES, TILED_GROUP, TILED_LEAST, TILED_ROWS, TILED_STRETCH, TILED_WINDOW};
-use super::transpose::{Asked, Copied};
+use super::policy::{TILED_BYTES, TILED_GROUP, TILED_LEAST, TILED_ROWS, TILED_STRETCH, TILED_WINDOW, TILES_SECONDS};
+use super::transpose::{Asked, Copied, is_brief};
 
 /// Lines that all banks of shared memory have.
 const BANKS: usize = 8;
@@ -112,6 +112,9 @@ struct Cut {
 /// Plans both launches. None, if no neighbours in memory are columns of enough rows.
 pub(super) fn tiled(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Copied> {
     let fold = tiles(asked.fold)?;
+    if asked.nodes == Nodes::None && is_brief(problem, limits, TILES_SECONDS) {
+        return None;
+    }
     let Problem { count, size, .. } = *problem;
     let numbered = numbered(problem);
     // Elements of a window.

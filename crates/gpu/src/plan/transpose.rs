@@ -45,6 +45,11 @@ pub(super) fn is_small(Problem { count, outputs, size, .. }: &Problem, limits: &
     count * outputs * size < limits.multiprocessors as usize * TRANSPOSED_BYTES
 }
 
+/// Whether an array is read in less than so many seconds.
+pub(super) fn is_brief(Problem { count, outputs, size, .. }: &Problem, limits: &Limits, seconds: f64) -> bool {
+    ((count * outputs * size) as f64) < limits.bandwidth * seconds
+}
+
 /// Whether neighbouring lanes of the kernels that read elements where they lie would find them far apart.
 pub(super) fn is_scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> bool {
     let Problem { kept, reduced, size, count, .. } = problem;

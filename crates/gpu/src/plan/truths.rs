@@ -13,8 +13,8 @@ use super::limits::Limits;
 use super::near::is_stepped;
 use super::parts::numbered;
 use super::planner::Planner;
-use super::policy::{SHALLOW, TRUTH_ROWS};
-use super::transpose::{ALIGNED, Copied, is_small};
+use super::policy::{AGAIN_SECONDS, SHALLOW, TRUTH_ROWS};
+use super::transpose::{ALIGNED, Copied, is_brief};
 
 /// Plans both launches. None, if columns have many elements, or none lie side by side.
 pub(super) fn truths(spec: &Spec, problem: &Problem, limits: &Limits) -> Option<Copied> {
@@ -35,7 +35,7 @@ pub(super) fn truths(spec: &Spec, problem: &Problem, limits: &Limits) -> Option<
     let is_beside = columns.x == *size as isize || is_stepped(columns.x, *size);
     let is_beside = is_beside && rows.x.unsigned_abs() >= columns.len * columns.x as usize;
     let few = rows.len <= TRUTH_ROWS && columns.len >= SHALLOW;
-    if !is_plain || !is_beside || !few || is_small(problem, limits) {
+    if !is_plain || !is_beside || !few || is_brief(problem, limits, AGAIN_SECONDS) {
         return None;
     }
     // Of numbers without a sign only zero is not true. What lies between columns some steps apart is looked at, too.

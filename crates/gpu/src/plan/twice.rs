@@ -16,8 +16,8 @@ use super::launch::{From, Launch, Moved, To};
 use super::limits::Limits;
 use super::near::is_nested;
 use super::planner::Planner;
-use super::policy::{AGAIN, ALONE_BYTES, ALONG, RUN_BYTES, TOGETHER_BYTES, TRANSPOSED_BYTES};
-use super::transpose::{ALIGNED, Copied};
+use super::policy::{AGAIN, AGAIN_SECONDS, ALONE_BYTES, ALONG, RUN_BYTES, TOGETHER_BYTES};
+use super::transpose::{ALIGNED, Copied, is_brief};
 
 /// What reduces elements, and what reduces the results of that; none, if a result is not an element of the same kind
 /// of reduction.
@@ -82,10 +82,8 @@ fn numbered(axes: impl Iterator<Item = Dim>, longer: (isize, usize)) -> (Vec<Dim
 
 /// Plans the launches. None, if one launch does as well, or if there were too many results.
 pub(super) fn twice(spec: &Spec, problem: &Problem, limits: &Limits) -> Option<Copied> {
-    let Problem { reduced, size, count, outputs, .. } = problem;
-    let both = both(spec, *count)?;
-    let bytes = count * outputs * size;
-    if bytes < limits.multiprocessors as usize * TRANSPOSED_BYTES || reduced.iter().any(|axis| axis.x <= 0) {
+    let both = both(spec, problem.count)?;
+    if is_brief(problem, limits, AGAIN_SECONDS) || problem.reduced.iter().any(|axis| axis.x <= 0) {
         return None;
     }
     down_first(both, problem, limits).or_else(|| along_first(both, problem, limits))

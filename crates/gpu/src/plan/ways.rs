@@ -8,6 +8,9 @@ use warpfold_core::DType;
 
 const H200: Limits = Limits { multiprocessors: 132, bandwidth: 4.6e12, aligned: true, shared_bytes: 227 << 10 };
 
+/// Op, dtype, shape, order, axes, and the kernels.
+type Case<'a> = (Op, DType, [usize; 3], [usize; 3], &'a [usize], &'a str);
+
 /// An array whose axes lie in this order, from the outermost to the innermost, with elements so many steps apart.
 fn problem(dtype: DType, shape: &[usize], order: &[usize], axes: &[usize], steps: usize) -> Problem {
     let (mut strides, mut to) = (vec![0; shape.len()], dtype.size() * steps);
@@ -119,7 +122,12 @@ fn columns_of_few_rows_some_steps_apart_are_reduced_with_what_lies_between() {
     // More rows, and results that are larger than what is read.
     assert_eq!(of(Op::Std, DType::BF16, 9, 2), "columns");
     assert_eq!(of(Op::Std, DType::F64, 4, 2), "columns");
-    assert_eq!(of(Op::ArgMax, DType::BF16, 3, 2), "columns");
+    assert_eq!(of(Op::ArgMax, DType::BF16, 3, 2), "apart");
+    // What is faster where each lane reads its own.
+    assert_eq!(of(Op::LogSumExp, DType::F32, 40, 3), "apart");
+    assert_eq!(of(Op::Max, DType::I8, 40, 3), "columns");
+    assert_eq!(of(Op::Var, DType::F16, 40, 3), "apart");
+    assert_eq!(of(Op::Sum, DType::F16, 40, 3), "columns");
 }
 
 #[test]
@@ -175,8 +183,6 @@ fn blocks_have_no_warps_without_tiles() {
 
 #[test]
 fn each_layout_has_the_way_that_was_fastest() {
-    /// Op, dtype, shape, order, axes, and the kernels.
-    type Case<'a> = (Op, DType, [usize; 3], [usize; 3], &'a [usize], &'a str);
     let c = [0, 1, 2];
     let all: [Case; 5] = [
         (Op::Norm, DType::F16, [262_144, 2, 256], c, &[1], "shallow"),
@@ -194,7 +200,34 @@ fn each_layout_has_the_way_that_was_fastest() {
     let stepped = |op, dtype, shape: &[usize]| classes(&in_order(op, dtype, shape, shape.len() - 1, 3));
     assert_eq!(stepped(Op::Min, DType::F64, &[11_184_810]), "apart");
     assert_eq!(stepped(Op::Var, DType::F32, &[28, 798_915]), "apart");
-    assert_eq!(stepped(Op::Var, DType::F32, &[22_369_620]), "staged rows");
+    assert_eq!(stepped(Op::Var, DType::F32, &[22_369_620]), "any");
+    assert_eq!(stepped(Op::Var, DType::BF16, &[22_369_620]), "staged rows");
+}
+
+#[test]
+fn small_arrays_have_one_launch_of_what_waits_least() {
+    let c = [0, 1, 2];
+    let all: [Case; 9] = [
+        // Columns some steps apart, and few ones, each element by itself; not of few elements, nor in any order.
+        (Op::Var, DType::F32, [1, 528, 31], [2, 1, 0], &[1, 2], "any"),
+        (Op::Var, DType::F32, [1, 3276, 5], c, &[1], "any"),
+        (Op::Max, DType::F32, [1, 528, 5], c, &[1], "columns"),
+        (Op::LogSumExp, DType::F32, [40, 128, 16], [1, 2, 0], &[1], "narrow"),
+        // No results that are reduced again, no extremes for any, no tiles.
+        (Op::Max, DType::U8, [102, 839, 49], c, &[1], "columns"),
+        (Op::Any, DType::I64, [17, 3426, 9], c, &[0], "columns"),
+        (Op::Norm, DType::F32, [1, 512, 2048], [0, 2, 1], &[1, 2], "transpose rows"),
+        // Rows of so many bytes have a warp each, if they are few.
+        (Op::Sum, DType::F16, [1, 155, 211], c, &[2], "rows"),
+        (Op::Sum, DType::F16, [1, 155, 50], c, &[2], "staged"),
+    ];
+    for (op, dtype, shape, order, axes, want) in all {
+        assert_eq!(ways(op, dtype, &shape, &order, axes), want, "{op} {dtype} {shape:?}");
+    }
+    // Blocks do not share sets of few tiles.
+    let grid = |rows, len| in_order(Op::Max, DType::BF16, &[rows, len], 1, 1).launches[0].grid;
+    assert_eq!([grid(128, 65_536), grid(6, 30_000)], [128, 6]);
+    assert!(grid(20, 65_536) > 20 && grid(128, 262_144) > 128);
 }
 
 #[test]

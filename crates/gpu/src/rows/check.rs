@@ -131,21 +131,33 @@ impl Asked {
         Ok(())
     }
 
+    /// What group norm has noted of so many samples and groups of `x`.
+    ///
+    /// # Errors
+    /// If its shape is another, or it is not dense.
+    pub fn noted_of_groups(
+        op: &'static str,
+        x: &ArrayView<'_>,
+        noted: &ArrayView<'_>,
+        [samples, groups]: [usize; 2],
+    ) -> Result<(), Error> {
+        let asked = Self::new(op, x, &[])?;
+        asked.alike("what was noted", noted, &[2, samples, groups])?;
+        dense(x, noted)
+    }
+
+    /// The means and variances that batch norm has found of `x`.
+    ///
+    /// # Errors
+    /// If they are not dense, or of another dtype than it finds.
+    pub fn noted_of_channels(x: &ArrayView<'_>, noted: [&ArrayView<'_>; 2]) -> Result<(), Error> {
+        noted.into_iter().try_for_each(|noted| dense(x, noted))
+    }
+
     /// What an earlier call has noted of the rows of `x`: two numbers for each.
     fn noted(&self, x: &ArrayView<'_>, noted: &ArrayView<'_>) -> Result<(), Error> {
         self.alike("what was noted", noted, &[&self.batch(x.shape())[..], &[2]].concat())?;
-        let wide = if x.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
-        let mut step = wide.size() as isize;
-        let is_dense = noted.shape().iter().zip(noted.strides()).rev().all(|(&len, &own)| {
-            let is_next = len == 1 || own == step;
-            step *= len as isize;
-            is_next
-        });
-        if noted.dtype() == wide && is_dense {
-            return Ok(());
-        }
-        let (found, expected) = (Layout::of(noted.layout()).to_string(), format!("{wide}, dense in C order"));
-        Err(CudaError::Layout { what: "array that was noted", found, expected }.into())
+        dense(x, noted)
     }
 
     /// Cross-entropy of classes.
@@ -198,4 +210,21 @@ impl Asked {
         let op = self.op;
         if dtype.is_float() { Ok(()) } else { Err(RowError::NotFloats { op, what, dtype }.into()) }
     }
+}
+
+/// Whether what was noted of `x` is dense, of the dtype that is computed in.
+fn dense(x: &ArrayView<'_>, noted: &ArrayView<'_>) -> Result<(), Error> {
+    let wide = if x.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+    let mut step = wide.size() as isize;
+    let is_empty = noted.shape().contains(&0);
+    let is_dense = noted.shape().iter().zip(noted.strides()).rev().all(|(&len, &own)| {
+        let is_next = len == 1 || own == step;
+        step *= len as isize;
+        is_next
+    });
+    if noted.dtype() == wide && (is_dense || is_empty) {
+        return Ok(());
+    }
+    let (found, expected) = (Layout::of(noted.layout()).to_string(), format!("{wide}, dense in C order"));
+    Err(CudaError::Layout { what: "array that was noted", found, expected }.into())
 }

@@ -22,7 +22,7 @@ mod zipped;
 
 pub use channels::{
     ChannelAddresses, ChannelArrays, ChannelMap, batch_norm, batch_norm_backward, batch_norm_host, group_norm,
-    group_norm_backward, group_norm_host,
+    group_norm_backward, group_norm_host, group_norm_noted,
 };
 pub use host::{layer_norm_host, log_softmax_host, rms_norm_host, softmax_host};
 pub use map::{RowAddresses, RowArrays, RowMap};

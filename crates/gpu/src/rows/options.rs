@@ -31,8 +31,9 @@ pub struct Norm<'a> {
     pub bias: Option<ArrayView<'a>>,
     /// Added to the mean square, or to the variance, before its root is taken. Default 1e-5.
     pub epsilon: f64,
-    /// Of gradients: what the norm has noted of the same elements ([`RowMap::run_noted`](super::RowMap::run_noted)),
-    /// which are read once less then. Default none.
+    /// Of gradients: what the norm has noted of the same elements ([`RowMap::run_noted`](super::RowMap::run_noted); of
+    /// groups of channels [`ChannelAddresses::mean`](super::ChannelAddresses::mean) and the variances, an array of
+    /// [`ChannelMap::shape_of_noted`](super::ChannelMap::shape_of_noted)), which are read once less then. Default none.
     pub noted: Option<ArrayView<'a>>,
 }
 
@@ -53,11 +54,15 @@ pub struct BatchNorm<'a> {
     pub statistics: Option<(ArrayView<'a>, ArrayView<'a>)>,
     /// Added to the variance before its root is taken. Default 1e-5.
     pub epsilon: f64,
+    /// Of gradients: the means and the variances that the norm has found of the same elements ([`BatchNormed`]), which
+    /// are read once less then. Other than `statistics` they are the elements' own, and so are the gradients. Default
+    /// none.
+    pub noted: Option<(ArrayView<'a>, ArrayView<'a>)>,
 }
 
 impl Default for BatchNorm<'_> {
     fn default() -> Self {
-        Self { weight: None, bias: None, statistics: None, epsilon: 1e-5 }
+        Self { weight: None, bias: None, statistics: None, epsilon: 1e-5, noted: None }
     }
 }
 

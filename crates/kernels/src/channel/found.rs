@@ -1,7 +1,7 @@
 //! What is looked up for the elements of a channel, and what becomes of them. The formulas are core's, as on the CPU.
 
 use super::record::{OF_ONE, OF_ROW};
-use super::{Channels, NORM, OF_CHANNEL, OF_GIVEN, PRODUCT, SUMS};
+use super::{Channels, NORM, OF_CHANNEL, OF_GIVEN, PRODUCT, SUMS, TORN};
 use crate::address::array;
 use crate::node::Node;
 use crate::reduce::shape::map::Divisor;
@@ -69,7 +69,7 @@ impl<F: Float + Node> Found<F> {
     pub fn of<S: Simt>(s: &S, call: &Channels, q: u64) -> Self {
         let (kind, mut row) = (call.kind, 0);
         let mut channel = 0;
-        if !s.branch(call.grouped != 0 && (kind == PRODUCT || kind == SUMS)) {
+        if !s.branch(call.grouped != 0 && (kind == PRODUCT || kind == SUMS || kind == TORN)) {
             channel = call.divide(s, &call.channels, q).1;
             row = channel;
         }

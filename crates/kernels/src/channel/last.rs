@@ -13,6 +13,16 @@ use crate::source::{Bits, Source};
 use warpfold_core::{Element, Float};
 use warpfold_simt::Simt;
 
+/// A thread's number, its pack of channels, and the row of these that it begins with; how many rows all threads take at
+/// once. A thread that is left over has a row beyond all.
+#[inline(always)]
+pub(super) fn across<S: Simt>(s: &S, call: &Channels) -> (u64, u64, u64, u64) {
+    let thread = s.block_x() as u64 * THREADS as u64 + s.thread_x() as u64;
+    let (row, pack) = call.each.divide(thread);
+    let (rows, _) = call.each.divide(s.grid_dim_x() as u64 * THREADS as u64);
+    (thread, pack, if row < rows { row } else { u64::MAX }, rows)
+}
+
 /// See [the module](self).
 #[inline(always)]
 pub fn kernel<S, X>(s: &S, call: &Channels)
@@ -21,15 +31,12 @@ where
     X: Source<Value: Element + Float + Node>,
 {
     let (kind, per) = (call.kind, X::Bits::PER as u64);
-    let across = call.each.by;
-    let thread = s.block_x() as u64 * THREADS as u64 + s.thread_x() as u64;
-    let (row, pack) = call.each.divide(thread);
-    let (rows, _) = call.each.divide(s.grid_dim_x() as u64 * THREADS as u64);
+    let (thread, pack, row, rows) = across(s, call);
     let found: [Found<X::Value>; MOST] = warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| Found::of_channel(s, call, pack * per + if (k as u64) < per { k as u64 } else { 0 }),
     );
-    let (packs, step) = (call.elements / per, rows * across);
+    let (packs, step) = (call.elements / per, rows * call.each.by);
     let mut i = if row < rows { thread } else { packs };
     let mut words = if s.branch(i < packs) { read(s, call, i) } else { Words { x: [0; 4], gradient: [0; 4] } };
     while s.again(i < packs) {

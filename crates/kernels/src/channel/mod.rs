@@ -5,16 +5,19 @@
 //! only where a channel ends within these. Bottleneck: memory.
 //!
 //! - [`record`]: what is known of rows and of channels. [`packs`]: the threads' packs. [`last`]: those of channels that
-//!   lie side by side. `nodes`: sums of packs. `found`: what becomes of a channel's elements. [`table`]: the kernels'
-//!   names.
+//!   lie side by side. `nodes`: sums of packs; `sums`: those of channels that lie side by side ([`beside`]), and of
+//!   other runs ([`torn`]). `found`: what becomes of a channel's elements. [`table`]: the kernels' names.
 
+pub mod beside;
 mod found;
 pub mod last;
 mod nodes;
 pub mod packs;
 mod read;
 pub mod record;
+mod sums;
 pub mod table;
+pub mod torn;
 
 use crate::params::params;
 use crate::reduce::shape::map::Divisor;
@@ -31,6 +34,10 @@ pub const OF_GROUP: u32 = 3;
 pub const OF_CHANNEL: u32 = 4;
 /// The same where statistics do not depend on the elements.
 pub const OF_GIVEN: u32 = 5;
+/// As [`SUMS`], over whatever elements follow one another.
+pub const TORN: u32 = 6;
+/// As [`SUMS`], over the samples of channels that lie side by side.
+pub const BESIDE: u32 = 7;
 
 params! {
     #[derive(Default)]
@@ -68,9 +75,17 @@ params! {
         pub packs: u32,
         /// Whether elements are fewer than 2^31.
         pub small: u32,
-        /// Of [`SUMS`], the lanes whose packs become one.
+        /// Of [`SUMS`], the lanes whose packs become one; of [`TORN`], the strides of a warp that do.
         pub lanes: u32,
         /// Nothing.
         pub rest: u32,
+        /// Of sums that are not over packs, sequences: channels, or those of each sample.
+        pub rows: u64,
+        /// Elements of each of these.
+        pub count: u64,
+        /// Sums of each.
+        pub stretches: u64,
+        /// Sets of sequences, of which a warp has a stretch.
+        pub sets: Divisor,
     }
 }

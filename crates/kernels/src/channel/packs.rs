@@ -6,7 +6,7 @@ use super::read::{Words, read};
 use super::{NORM, PRODUCT, SUMS, nodes};
 use crate::address::array;
 use crate::block::{THREADS, each_of_grid};
-use crate::node::Node;
+use crate::node::{Node, select};
 use crate::reduce::shape::split::next;
 use crate::rowwise::number::{MOST, numbers, write_one, write_pack};
 use crate::source::{Bits, Source};
@@ -24,30 +24,21 @@ where
     X: Source<Value: Float + Node>,
 {
     let (kind, per) = (call.kind, X::Bits::PER as usize);
-    let [mut x, mut gradient] = [words.x, words.gradient].map(|words| numbers::<S, X>(s, words));
     let (mut q, before) = call.divide(s, &call.run, i * per as u64);
-    let mut left = call.run.by - before;
-    let (mut results, mut k, turns) = ([X::Value::zero(); MOST], 0, s.opaque(per as u32));
-    while s.again(k < turns) {
-        let found = Found::of(s, call, q);
-        if s.branch(left >= per as u64 && k == 0) {
-            results = found.results::<S, X>(s, kind, x, gradient);
-            k = turns;
-        }
-        // A channel ends within: element by element, one copy of the code.
-        while s.again(k < turns && left > 0) {
-            results = next(results, found.result(s, kind, x[0], gradient[0]));
-            (x, gradient) = (next(x, x[0]), next(gradient, gradient[0]));
-            (k, left) = (k + 1, left - 1);
-        }
-        (q, left) = (q + 1, call.run.by);
-    }
-    if s.branch(before + per as u64 > call.run.by) {
-        // What has come last is in the last places.
+    let left = call.run.by - before;
+    // Where a channel ends within, the next one has the rest: runs are no shorter than packs. One copy of the code.
+    let (mut results, mut first) = ([X::Value::zero(); MOST], 0);
+    while s.again(first < per as u64) {
+        let [x, gradient] = [words.x, words.gradient].map(
+            #[inline(always)]
+            |words| numbers::<S, X>(s, words),
+        );
+        let own = Found::of(s, call, q).results::<S, X>(s, kind, x, gradient);
         results = warpfold_simt::array::from_fn(
             #[inline(always)]
-            |k| results[(k + MOST - per) % MOST],
+            |k| select(k as u64 >= first, own[k], results[k]),
         );
+        (q, first) = (q + 1, first + if first == 0 { left } else { per as u64 });
     }
     write_pack::<S, X>(s, call.at.output, i, kind == PRODUCT, results);
 }

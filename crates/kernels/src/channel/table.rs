@@ -2,7 +2,7 @@
 
 use super::Channels;
 use super::record::{self, Records};
-use super::{last, packs};
+use super::{last, packs, sums};
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -22,6 +22,10 @@ macro_rules! table {
             "channel_last_f64"; Channels = last::kernel::<_, F64>;
             "channel_last_f16"; Channels = last::kernel::<_, F16>;
             "channel_last_bf16"; Channels = last::kernel::<_, Bf16>;
+            "channel_sums_f32"; Channels = sums::kernel::<_, F32>;
+            "channel_sums_f64"; Channels = sums::kernel::<_, F64>;
+            "channel_sums_f16"; Channels = sums::kernel::<_, F16>;
+            "channel_sums_bf16"; Channels = sums::kernel::<_, Bf16>;
             "channel_records_f32"; Records = record::kernel::<_, F32>;
             "channel_records_f64"; Records = record::kernel::<_, F64>;
         }

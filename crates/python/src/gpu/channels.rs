@@ -32,6 +32,8 @@ pub enum OfChannels {
     Mean,
     /// The variance.
     Variance,
+    /// Both of each group of each sample.
+    Noted,
     /// The gradient of the weights.
     Weight,
     /// The gradient of the biases.
@@ -63,9 +65,18 @@ impl<'py> GpuChannels<'py> {
         match wanted {
             OfChannels::Elements => Some((map.shape().to_vec(), map.dtype())),
             OfChannels::Mean | OfChannels::Variance => Some((vec![map.channels()], map.dtype_of_statistics())),
+            OfChannels::Noted => Some((map.shape_of_noted()?.to_vec(), map.dtype_of_statistics())),
             OfChannels::Weight => factor(1),
             OfChannels::Bias => factor(2),
         }
+    }
+
+    /// What group norm has noted, which is in the place of means.
+    ///
+    /// # Errors
+    /// If it is no array of floats.
+    pub fn noted(&self) -> PyResult<Option<ArrayView<'_>>> {
+        self.others[3].as_ref().map(GpuArray::view).transpose()
     }
 
     /// Queues the norm, which `plan` prepares if it is the first of its kind: of so many groups, or along this axis,
@@ -93,17 +104,26 @@ impl<'py> GpuChannels<'py> {
         };
         let elements = x.view()?;
         let [gradient, weight, bias, mean, variance] = views(&self.others)?;
-        let arrays = ChannelArrays { gradient, weight, bias, statistics: mean.zip(variance) };
+        let statistics = match (mean, variance) {
+            // Of an array that has no halves, `plan` says so.
+            (Some(noted), None) => noted.slice(0, 0..1).ok().zip(noted.slice(0, 1..2).ok()),
+            (mean, variance) => mean.zip(variance),
+        };
+        let arrays = ChannelArrays { gradient, weight, bias, statistics };
         let map = cache::channel_map(py, key, |device| plan(device, &elements, &arrays))?;
         let places = x.places(&stream, wanted.map(|wanted| self.like(&map, wanted?)))?;
         let at = |result: OfChannels| {
             let found = wanted.iter().position(|wanted| *wanted == Some(result));
             found.and_then(|i| places[i].as_ref()).map_or(0, |place| place.address)
         };
+        // Of what is noted, the second half has the variances.
+        let noted = at(OfChannels::Noted);
+        let half = map.shape_of_noted().map_or(0, |[_, samples, groups]| samples * groups);
+        let second = if noted == 0 { 0 } else { noted + (half * map.dtype_of_statistics().size()) as u64 };
         let to = ChannelAddresses {
             x: at(OfChannels::Elements),
-            mean: at(OfChannels::Mean),
-            variance: at(OfChannels::Variance),
+            mean: at(OfChannels::Mean).max(noted),
+            variance: at(OfChannels::Variance).max(second),
             weight: at(OfChannels::Weight),
             bias: at(OfChannels::Bias),
         };

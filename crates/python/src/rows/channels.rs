@@ -3,8 +3,8 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use warpfold::cuda;
 use warpfold::cuda::rows::{ChannelArrays, ChannelMap};
+use warpfold::cuda::{self, ArrayView};
 use warpfold::rows::{self, BatchNorm, Norm};
 
 use super::call::{Object, computed, host, layout, optional, text};
@@ -17,16 +17,19 @@ use crate::pool;
 fn of_groups<'a>(
     &ChannelArrays { weight, bias, .. }: &ChannelArrays<'a>,
     [epsilon, weight_offset]: [f64; 2],
+    noted: Option<ArrayView<'a>>,
 ) -> cuda::rows::Norm<'a> {
-    cuda::rows::Norm { weight, weight_offset, bias, epsilon, noted: None }
+    cuda::rows::Norm { weight, weight_offset, bias, epsilon, noted }
 }
 
 /// Those of its batch norm.
 fn of_channels<'a>(
     &ChannelArrays { weight, bias, statistics, .. }: &ChannelArrays<'a>,
     epsilon: f64,
+    noted: bool,
 ) -> cuda::rows::BatchNorm<'a> {
-    cuda::rows::BatchNorm { weight, bias, statistics, epsilon }
+    let [statistics, noted] = if noted { [None, statistics] } else { [statistics, None] };
+    cuda::rows::BatchNorm { weight, bias, statistics, epsilon, noted }
 }
 
 /// The results of a gradient that are wanted.
@@ -54,7 +57,7 @@ fn group_norm<'py>(
         let numbers = [epsilon, weight_offset];
         let wanted = [Some(OfChannels::Elements)];
         let [y] = on.results(num_groups.0 as isize, numbers, wanted, |device, x, arrays| {
-            ChannelMap::group_norm(device, x, None, num_groups.0, &of_groups(arrays, numbers))
+            ChannelMap::group_norm(device, x, None, num_groups.0, &of_groups(arrays, numbers, None))
         })?;
         return Ok(y.expect("it was asked for"));
     }
@@ -65,8 +68,28 @@ fn group_norm<'py>(
     })
 }
 
+/// The same of an array on a GPU, and what its gradients take: means and variances of groups.
 #[pyfunction]
-#[pyo3(signature = (x, gradient, groups, weight, bias, epsilon, weight_offset, frozen=false))]
+fn group_norm_noted<'py>(
+    x: &Bound<'py, PyAny>,
+    groups: Count,
+    weight: Object<'_, 'py>,
+    bias: Object<'_, 'py>,
+    epsilon: f64,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let py = x.py();
+    if let Some(on) = GpuChannels::of("group_norm", x, [None, weight, bias, None, None])? {
+        let wanted = [Some(OfChannels::Elements), Some(OfChannels::Noted)];
+        let found = on.results(groups.0 as isize, [epsilon, 0.0], wanted, |device, x, arrays| {
+            ChannelMap::group_norm(device, x, None, groups.0, &of_groups(arrays, [epsilon, 0.0], None))
+        })?;
+        return PyTuple::new(py, found);
+    }
+    PyTuple::new(py, [Some(group_norm(x, groups, weight, bias, epsilon, 0.0)?), None])
+}
+
+#[pyfunction]
+#[pyo3(signature = (x, gradient, groups, weight, bias, epsilon, weight_offset, frozen=false, noted=None))]
 #[allow(clippy::too_many_arguments)]
 fn group_norm_backward<'py>(
     x: &Bound<'py, PyAny>,
@@ -77,11 +100,12 @@ fn group_norm_backward<'py>(
     epsilon: f64,
     weight_offset: f64,
     frozen: bool,
+    noted: Object<'_, 'py>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    if let Some(on) = GpuChannels::of("group_norm_backward", x, [Some(gradient), weight, bias, None, None])? {
-        let numbers = [epsilon, weight_offset];
+    if let Some(on) = GpuChannels::of("group_norm_backward", x, [Some(gradient), weight, bias, noted, None])? {
+        let (numbers, noted) = ([epsilon, weight_offset], on.noted()?);
         let found = on.results(groups.0 as isize, numbers, wanted(frozen), |device, x, arrays| {
-            ChannelMap::group_norm(device, x, arrays.gradient.as_ref(), groups.0, &of_groups(arrays, numbers))
+            ChannelMap::group_norm(device, x, arrays.gradient.as_ref(), groups.0, &of_groups(arrays, numbers, noted))
         })?;
         return PyTuple::new(x.py(), found);
     }
@@ -113,7 +137,7 @@ fn batch_norm<'py>(
         let also = |result| statistics.then_some(result);
         let wanted = [Some(OfChannels::Elements), also(OfChannels::Mean), also(OfChannels::Variance)];
         let found = on.results(axis, [epsilon, 0.0], wanted, |device, x, arrays| {
-            ChannelMap::batch_norm(device, x, None, axis, &of_channels(arrays, epsilon))
+            ChannelMap::batch_norm(device, x, None, axis, &of_channels(arrays, epsilon, false))
         })?;
         return PyTuple::new(py, found);
     }
@@ -131,7 +155,7 @@ fn batch_norm<'py>(
 }
 
 #[pyfunction]
-#[pyo3(signature = (x, gradient, axis, epsilon, weight, bias, mean, variance, frozen=false))]
+#[pyo3(signature = (x, gradient, axis, epsilon, weight, bias, mean, variance, frozen=false, noted=false))]
 #[allow(clippy::too_many_arguments)]
 fn batch_norm_backward<'py>(
     x: &Bound<'py, PyAny>,
@@ -143,16 +167,21 @@ fn batch_norm_backward<'py>(
     mean: Object<'_, 'py>,
     variance: Object<'_, 'py>,
     frozen: bool,
+    noted: bool,
 ) -> PyResult<Bound<'py, PyTuple>> {
     if let Some(on) = GpuChannels::of("batch_norm_backward", x, [Some(gradient), weight, bias, mean, variance])? {
-        let found = on.results(axis, [epsilon, 0.0], wanted(frozen), |device, x, arrays| {
-            ChannelMap::batch_norm(device, x, arrays.gradient.as_ref(), axis, &of_channels(arrays, epsilon))
+        // Statistics that were noted are planned otherwise than those that are given.
+        let numbers = [epsilon, noted as u8 as f64];
+        let found = on.results(axis, numbers, wanted(frozen), |device, x, arrays| {
+            ChannelMap::batch_norm(device, x, arrays.gradient.as_ref(), axis, &of_channels(arrays, epsilon, noted))
         })?;
         return PyTuple::new(x.py(), found);
     }
     let (input, gradient, mean, variance) = (host(x)?, host(gradient)?, optional(mean)?, optional(variance)?);
     let (weights, biases) = (optional(weight)?, optional(bias)?);
-    let (x, gradient, statistics) = (input.layout()?, gradient.layout()?, layout(&mean)?.zip(layout(&variance)?));
+    let (x, gradient) = (input.layout()?, gradient.layout()?);
+    // What was noted on the CPU is found again.
+    let statistics = layout(&mean)?.zip(layout(&variance)?).filter(|_| !noted);
     let (weight, bias) = (layout(&weights)?, layout(&biases)?);
     let found = pool::run(input.py(), x.len(), |how| {
         let options = BatchNorm { weight, bias, statistics, epsilon, threads: how.threads };
@@ -165,6 +194,7 @@ fn batch_norm_backward<'py>(
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(group_norm, module)?)?;
     module.add_function(wrap_pyfunction!(group_norm_backward, module)?)?;
+    module.add_function(wrap_pyfunction!(group_norm_noted, module)?)?;
     module.add_function(wrap_pyfunction!(batch_norm, module)?)?;
     module.add_function(wrap_pyfunction!(batch_norm_backward, module)?)
 }

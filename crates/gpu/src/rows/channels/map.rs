@@ -33,7 +33,7 @@ pub struct ChannelArrays<'a> {
     pub weight: Option<ArrayView<'a>>,
     /// The same.
     pub bias: Option<ArrayView<'a>>,
-    /// Of [`BatchNorm`].
+    /// Means and variances: of [`BatchNorm`] those that are given or noted, of [`Norm`] both halves of what was noted.
     pub statistics: Option<(ArrayView<'a>, ArrayView<'a>)>,
 }
 
@@ -42,7 +42,7 @@ pub struct ChannelArrays<'a> {
 pub struct ChannelAddresses {
     /// The norm, or the gradient of the elements: like the elements.
     pub x: u64,
-    /// Of batch norm the mean of each channel: f64 if the elements are, and else f32.
+    /// The mean of each channel, or of each group of each sample: f64 if the elements are, and else f32.
     pub mean: u64,
     /// The variance, likewise.
     pub variance: u64,
@@ -61,6 +61,7 @@ pub struct ChannelMap {
     dtype: DType,
     shape: Vec<usize>,
     channels: usize,
+    groups: Option<usize>,
     layouts: [Option<Layout>; 6],
     is_gradient: bool,
     /// The other ones are for arrays that do not begin with lines of 16 bytes.
@@ -88,9 +89,12 @@ impl ChannelMap {
             return Err(RowError::Groups { op, channels, groups }.into());
         }
         let shape = ChannelShape { samples, channels, run: counted(op, &x.shape()[2..])?, groups: Some(groups) };
-        let &Norm { weight, bias, weight_offset, epsilon, .. } = options;
-        let arrays = [Some(x), gradient, weight.as_ref(), bias.as_ref(), None, None];
-        Self::new(op, device, Plan { shape, arrays, offset: weight_offset, epsilon, lined: true })
+        let &Norm { weight, bias, weight_offset, epsilon, noted } = options;
+        let noted = noted.filter(|_| gradient.is_some());
+        noted.iter().try_for_each(|noted| Asked::noted_of_groups(op, x, noted, [samples, groups]))?;
+        let (mean, variance) = noted.map(|noted| halves(&noted)).transpose()?.unzip();
+        let arrays = [Some(x), gradient, weight.as_ref(), bias.as_ref(), mean.as_ref(), variance.as_ref()];
+        Self::new(op, device, Plan { shape, arrays, offset: weight_offset, epsilon, lined: true, constant: false })
     }
 
     /// The same of [`batch_norm`](super::batch_norm).
@@ -108,21 +112,26 @@ impl ChannelMap {
         let axis = Asked::new(op, x, &[axis])?.axes[0];
         let [samples, run] = [&x.shape()[..axis], &x.shape()[axis + 1..]].map(|axes| counted(op, axes));
         let shape = ChannelShape { samples: samples?, channels: x.shape()[axis], run: run?, groups: None };
-        let &BatchNorm { weight, bias, statistics, epsilon } = options;
-        let (mean, variance) = statistics.unzip();
+        let &BatchNorm { weight, bias, statistics, epsilon, noted } = options;
+        let noted = noted.filter(|_| gradient.is_some() && statistics.is_none());
+        noted.iter().try_for_each(|(mean, variance)| Asked::noted_of_channels(x, [mean, variance]))?;
+        let (mean, variance) = statistics.or(noted).unzip();
         let arrays = [Some(x), gradient, weight.as_ref(), bias.as_ref(), mean.as_ref(), variance.as_ref()];
-        Self::new(op, device, Plan { shape, arrays, offset: 0.0, epsilon, lined: true })
+        let constant = statistics.is_some();
+        Self::new(op, device, Plan { shape, arrays, offset: 0.0, epsilon, lined: true, constant })
     }
 
     fn new(op: &'static str, device: &Device, plan: Plan<'_>) -> Result<ChannelMap, Error> {
         let [Some(x), gradient, others @ ..] = plan.arrays else { unreachable!("there are elements") };
+        // What groups have noted was checked.
+        let others = if plan.shape.groups.is_some() { [others[0], others[1], None, None] } else { others };
         Asked::channels(op, x, gradient, others, plan.shape.channels)?;
         if plan.shape.elements() > 0 {
             counted(op, x.shape())?;
         }
         let (dtype, channels, is_gradient) = (x.dtype(), plan.shape.channels, gradient.is_some());
         let steps = plan.steps(device)?;
-        let other = plan.asks_for_lines().then(|| Plan { lined: false, ..plan }.steps(device));
+        let other = plan.asks_for_lines(device).then(|| Plan { lined: false, ..plan }.steps(device));
         let unaligned = other.transpose()?;
         let layouts = plan.arrays.map(|array| array.map(|array| Layout::of(array.layout())));
         Ok(Self {
@@ -130,6 +139,7 @@ impl ChannelMap {
             dtype,
             shape: x.shape().to_vec(),
             channels,
+            groups: plan.shape.groups,
             layouts,
             is_gradient,
             steps,
@@ -155,6 +165,12 @@ impl ChannelMap {
     /// The dtype of means and variances that are found.
     pub fn dtype_of_statistics(&self) -> DType {
         wide(self.dtype)
+    }
+
+    /// The shape of what group norm notes for its gradients, the means and then the variances of all groups of each
+    /// sample; none of batch norm, whose means and variances are results.
+    pub fn shape_of_noted(&self) -> Option<[usize; 3]> {
+        self.groups.map(|groups| [2, self.shape[0], groups])
     }
 
     /// The kernels that a run launches, in order, if all results are wanted and all arrays begin with lines of 16
@@ -203,6 +219,11 @@ impl ChannelMap {
         // promises; the caller vouches for the room of the results.
         unsafe { steps.queue(stream, &at) }
     }
+}
+
+/// The means and the variances of what group norm has noted.
+pub(super) fn halves<'a>(noted: &ArrayView<'a>) -> Result<(ArrayView<'a>, ArrayView<'a>), CudaError> {
+    Ok((noted.slice(0, 0..1)?, noted.slice(0, 1..2)?))
 }
 
 /// The elements of some axes, of arrays that fit into memory. An array that is broadcast, or empty, may have axes that

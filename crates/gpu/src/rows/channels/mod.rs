@@ -9,4 +9,7 @@ mod plan;
 mod steps;
 
 pub use map::{ChannelAddresses, ChannelArrays, ChannelMap};
-pub use once::{batch_norm, batch_norm_backward, batch_norm_host, group_norm, group_norm_backward, group_norm_host};
+pub use once::{
+    batch_norm, batch_norm_backward, batch_norm_host, group_norm, group_norm_backward, group_norm_host,
+    group_norm_noted,
+};

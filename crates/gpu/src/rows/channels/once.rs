@@ -3,7 +3,7 @@
 use warpfold_array::{ArrayRef, Error};
 use warpfold_cpu::rows as cpu;
 
-use super::map::{ChannelAddresses, ChannelArrays, ChannelMap};
+use super::map::{ChannelAddresses, ChannelArrays, ChannelMap, halves};
 use crate::array::Array;
 use crate::device::Device;
 use crate::rows::options::{BatchNorm, BatchNormed, Norm, NormGradients};
@@ -24,6 +24,29 @@ pub fn group_norm(x: ArrayView<'_>, groups: usize, options: &Norm<'_>, stream: &
     Ok(out)
 }
 
+/// The same, and beside it what [`Norm::noted`] takes: the means and then the variances of all groups of each sample.
+/// The work is queued.
+///
+/// # Errors
+/// As [`group_norm`].
+pub fn group_norm_noted(
+    x: ArrayView<'_>,
+    groups: usize,
+    options: &Norm<'_>,
+    stream: &Stream,
+) -> Result<[Array; 2], Error> {
+    let (device, &Norm { weight, bias, .. }) = (stream.device(), options);
+    let map = ChannelMap::group_norm(&device, &x, None, groups, options)?;
+    let shape = [2, x.shape()[0], groups];
+    let (out, noted) = (map.output()?, Array::new(&device, map.dtype_of_statistics(), &shape)?);
+    let half = (shape[1] * groups * map.dtype_of_statistics().size()) as u64;
+    let (mean, variance) = (noted.address(), noted.address() + half);
+    let to = ChannelAddresses { x: out.address(), mean, variance, ..ChannelAddresses::default() };
+    // SAFETY: as in `group_norm`; both halves of what is noted have the statistics' shape.
+    unsafe { map.run_into(stream, x, &ChannelArrays { weight, bias, ..ChannelArrays::default() }, &to) }?;
+    Ok([out, noted])
+}
+
 /// The gradients of [`group_norm`]: as [`warpfold_cpu::rows::group_norm_backward`]. The work is queued.
 ///
 /// # Errors
@@ -36,8 +59,9 @@ pub fn group_norm_backward(
     stream: &Stream,
 ) -> Result<NormGradients, Error> {
     let map = ChannelMap::group_norm(&stream.device(), &x, Some(&gradient), groups, options)?;
-    let &Norm { weight, bias, .. } = options;
-    gradients(&map, x, &ChannelArrays { gradient: Some(gradient), weight, bias, statistics: None }, stream)
+    let &Norm { weight, bias, noted, .. } = options;
+    let statistics = noted.map(|noted| halves(&noted)).transpose()?;
+    gradients(&map, x, &ChannelArrays { gradient: Some(gradient), weight, bias, statistics }, stream)
 }
 
 /// Each channel, along one axis, less its mean, over its deviation: as [`warpfold_cpu::rows::batch_norm`]. The work is
@@ -74,7 +98,8 @@ pub fn batch_norm_backward(
     stream: &Stream,
 ) -> Result<NormGradients, Error> {
     let map = ChannelMap::batch_norm(&stream.device(), &x, Some(&gradient), axis, options)?;
-    let &BatchNorm { weight, bias, statistics, .. } = options;
+    let &BatchNorm { weight, bias, statistics, noted, .. } = options;
+    let statistics = statistics.or(noted);
     gradients(&map, x, &ChannelArrays { gradient: Some(gradient), weight, bias, statistics }, stream)
 }
 
@@ -133,7 +158,8 @@ pub fn batch_norm_host(
         *other = array.map(there).transpose()?;
     }
     let [weight, bias, mean, variance] = others.each_ref().map(|array| array.as_ref().map(Array::view));
-    let options = BatchNorm { weight, bias, statistics: mean.zip(variance), epsilon: options.epsilon };
+    let (statistics, epsilon) = (mean.zip(variance), options.epsilon);
+    let options = BatchNorm { weight, bias, statistics, epsilon, noted: None };
     let BatchNormed { y, mean, variance } = batch_norm(x.view(), axis, &options, &stream)?;
     let [y, mean, variance] = [y, mean, variance].map(|array| array.download(&stream));
     Ok(cpu::BatchNormed { y: y?, mean: mean?, variance: variance? })

@@ -4,11 +4,12 @@ use warpfold_array::problem::Problem;
 use warpfold_array::request::Spec;
 use warpfold_array::{Error, Op};
 use warpfold_core::DType;
-use warpfold_kernels::channel::{NORM, OF_CHANNEL, OF_GIVEN, OF_GROUP, PRODUCT, SUMS};
+use warpfold_kernels::channel::beside::SAMPLES;
+use warpfold_kernels::channel::{BESIDE, NORM, OF_CHANNEL, OF_GIVEN, OF_GROUP, PRODUCT, SUMS, TORN};
 
 use super::steps::{Place, Steps};
 use crate::device::Device;
-use crate::plan::channels::{ChannelShape, OfElements};
+use crate::plan::channels::{ChannelShape, OfElements, Sums, Torn};
 use crate::plan::rowwise::in_c_order;
 use crate::plan::zip::wide;
 use crate::view::ArrayView;
@@ -25,6 +26,9 @@ pub(super) const VARIANCE: usize = 5;
 /// biases.
 const RESULTS: [Place; 3] = [Place::Result(0), Place::Result(1), Place::Result(2)];
 
+/// What is left of sums over channels: where it is, its dtype, and samples, channels and what each of these has.
+type Begun = (Place, DType, [usize; 3]);
+
 /// What is asked for.
 #[derive(Clone, Copy)]
 pub(super) struct Plan<'a> {
@@ -33,6 +37,8 @@ pub(super) struct Plan<'a> {
     pub(super) arrays: [Option<&'a ArrayView<'a>>; 6],
     pub(super) offset: f64,
     pub(super) epsilon: f64,
+    /// Whether statistics that there are do not depend on the elements; else they were noted of them.
+    pub(super) constant: bool,
     /// Whether all arrays of elements begin with lines of 16 bytes.
     pub(super) lined: bool,
 }
@@ -91,11 +97,8 @@ impl Plan<'_> {
             making.given()?;
         } else {
             making.statistics()?;
-            // Those of groups are no results.
             for (which, to) in [(MEAN, of_mean), (VARIANCE, of_variance)] {
-                if self.shape.groups.is_none() {
-                    making.steps.copy(&along(rows, wide), [wide; 2], [making.at[which], to])?;
-                }
+                making.steps.copy(&along(rows, wide), [wide; 2], [making.at[which], to])?;
             }
         }
         making.each(NORM, [Place::Nowhere; 2], [y, Place::Nowhere])?;
@@ -105,33 +108,31 @@ impl Plan<'_> {
     /// The gradients of elements, weights and biases.
     fn backward(&self, device: &Device) -> Result<Steps, Error> {
         let mut making = Making::new(self, device)?;
-        let is_given = self.arrays[MEAN].is_some();
-        if !is_given {
+        if self.arrays[MEAN].is_none() {
             making.statistics()?;
         }
         let wide = wide(making.dtype);
-        let run = self.shape.run;
-        let terms = match self.lanes() {
-            Some(lanes) => {
-                // Sums of subtrees, of the products and of the gradients.
+        let ChannelShape { samples, channels, run, .. } = self.shape;
+        let [dots, totals] = match self.sums(device) {
+            Sums::Packs(lanes) => {
                 let each = lanes * 16 / making.dtype.size();
-                let nodes = self.shape.elements() / each;
-                let dots = making.steps.room(2 * nodes, wide);
-                let totals = dots.behind(nodes * wide.size());
-                making.each(SUMS, [Place::Nowhere; 2], [dots, totals])?;
-                [(dots, wide, run / each), (totals, wide, run / each)]
+                making.begun(SUMS, [samples, channels, run / each])?
             }
-            None => {
+            Sums::Beside => making.begun(BESIDE, [samples.div_ceil(SAMPLES), channels, 1])?,
+            // Sequences lie side by side then, and samples are no axis.
+            Sums::Torn(Torn { rows, stretches, .. }) => making.begun(TORN, [1, rows, stretches])?,
+            Sums::Products => {
                 let products = making.steps.room(self.shape.elements(), wide);
                 making.each(PRODUCT, [Place::Nowhere; 2], [products, Place::Nowhere])?;
-                [(products, wide, run), (making.at[GRADIENT], making.dtype, run)]
+                let shape = [samples, channels, run];
+                [(products, wide, shape), (making.at[GRADIENT], making.dtype, shape)]
             }
         };
-        let sums = [making.sums(terms[0])?, making.sums(terms[1])?];
+        let sums = [making.sums(dots)?, making.sums(totals)?];
         for (which, sums) in [WEIGHT, BIAS].into_iter().zip(sums) {
             making.of_channels(which, sums)?;
         }
-        let (kind, sums) = match (self.shape.groups, is_given) {
+        let (kind, sums) = match (self.shape.groups, self.constant) {
             (Some(_), _) => (OF_GROUP, [making.of_groups(sums[0])?, making.of_groups(sums[1])?]),
             (None, false) => (OF_CHANNEL, sums),
             (None, true) => (OF_GIVEN, [Place::Nowhere; 2]),
@@ -147,14 +148,15 @@ impl Plan<'_> {
         if alike { own } else { wide(own) }
     }
 
-    /// The lanes whose packs become a node of the sums, if any do.
-    fn lanes(&self) -> Option<usize> {
-        self.shape.lanes(self.read()).filter(|_| self.lined)
+    /// How the sums of channels are begun.
+    fn sums(&self, device: &Device) -> Sums {
+        self.shape.sums(self.read(), self.lined, &device.limits())
     }
 
     /// Whether other steps are for arrays that do not begin with lines.
-    pub(super) fn asks_for_lines(&self) -> bool {
-        self.arrays[GRADIENT].is_some() && self.shape.elements() > 0 && self.shape.lanes(self.read()).is_some()
+    pub(super) fn asks_for_lines(&self, device: &Device) -> bool {
+        let sums = |lined| Plan { lined, ..*self }.sums(device);
+        self.arrays[GRADIENT].is_some() && self.shape.elements() > 0 && sums(true) != sums(false)
     }
 
     /// The dtype of an array; that of what there is not does not count.
@@ -231,14 +233,23 @@ impl<'a> Making<'a> {
         Ok(self.steps.reduce(spec, &problem, at)?)
     }
 
+    /// The sums that sums over channels begin with, of products and of gradients: an array of so many of both.
+    fn begun(&mut self, kind: u32, shape: [usize; 3]) -> Result<[Begun; 2], Error> {
+        let (nodes, wide) = (shape.iter().product::<usize>(), wide(self.dtype));
+        let dots = self.steps.room(2 * nodes, wide);
+        let totals = dots.behind(nodes * wide.size());
+        self.each(kind, [Place::Nowhere; 2], [dots, totals])?;
+        Ok([dots, totals].map(|at| (at, wide, shape)))
+    }
+
     /// Sums over what is not added up later: the samples of channels, or the elements of each channel of a sample.
-    fn sums(&mut self, (from, dtype, run): (Place, DType, usize)) -> Result<Place, Error> {
+    fn sums(&mut self, (from, dtype, shape): Begun) -> Result<Place, Error> {
         let ChannelShape { samples, channels, groups, .. } = self.plan.shape;
         let len = if groups.is_some() { samples * channels } else { channels };
         let (wide, axes) = (wide(dtype), if groups.is_some() { &[2][..] } else { &[0, 2] });
         let to = self.steps.room(len, wide);
         let spec = Spec { dtype: Some(wide), ..Spec::without_options(Op::Sum, dtype) };
-        self.reduced(&spec, &[samples, channels, run], axes, [from, to])?;
+        self.reduced(&spec, &shape, axes, [from, to])?;
         Ok(to)
     }
 
@@ -286,7 +297,7 @@ impl<'a> Making<'a> {
         let [x, gradient, weight, bias, mean, variance] = self.at;
         let (shape, own) = (self.plan.shape, self.plan.dtype(X));
         // Results of another dtype are copied to that.
-        let other = ![PRODUCT, SUMS].contains(&kind) && self.dtype != own;
+        let other = ![PRODUCT, SUMS, TORN, BESIDE].contains(&kind) && self.dtype != own;
         let room = if other { self.steps.room(shape.elements(), self.dtype) } else { to };
         let at = [x, gradient, weight, bias, mean, variance, dots, totals, room, behind];
         self.steps.each(&self.of(kind), &shape, at)?;

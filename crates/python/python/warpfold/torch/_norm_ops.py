@@ -8,14 +8,15 @@ from . import _composed
 from ._ops import _define, _like, _pulled
 
 
-def _defined(name, options, results, shapes, forward, backward, formula, count=3, notes=False):
+def _defined(name, options, results, shapes, forward, backward, formula, count=3, notes=()):
     """An operator of a tensor, weights and biases, and its gradient.
 
     `options` is a schema, `results` that of the results, and `shapes` gives them for tracing. The first `count`
     arguments are tensors: the first three have gradients, and all but the first may be None. `formula` is the
     definition of the first result, by PyTorch.
 
-    If it `notes`, its second result is what it has noted of rows, which its gradient takes after the tensors.
+    What it `notes` of rows, by these names, are its results from the second on, which its gradient takes after the first
+    three tensors.
     The gradient is asked for that of the weights, if they are not `frozen`; and for that of the biases, which it needs
     for nothing else, by these.
     """
@@ -27,7 +28,7 @@ def _defined(name, options, results, shapes, forward, backward, formula, count=3
 
     schema = f"{tensors}, {options}"
     op = _define(name, f"({schema}) -> {results}", forward, shapes)
-    noted = "Tensor? noted, " if notes else ""
+    noted = "".join(f"Tensor? {note}, " for note in notes)
     schema = f"(Tensor gradient, {tensors}, {noted}{options}, bool frozen) -> (Tensor, Tensor, Tensor)"
     of = _define(f"{name}_backward", schema, backward, shapes_of)
     nothing = [None] * (options.count(",") + 1)
@@ -35,12 +36,12 @@ def _defined(name, options, results, shapes, forward, backward, formula, count=3
     def setup(ctx, inputs, output):
         ctx.options = inputs[count:]
         if notes:
-            _set_noted(ctx, output[1])
-        ctx.save_for_backward(*inputs[:count], *output[1:] if notes else ())
+            _set_noted(ctx, *output[1:])
+        ctx.save_for_backward(*inputs[:3], *output[1:] if notes else (), *inputs[3:count])
 
     def setup_of(ctx, inputs, output):
-        ctx.options = inputs[1 + count + notes :]
-        ctx.save_for_backward(*inputs[: 1 + count])
+        ctx.options = inputs[1 + count + len(notes) :]
+        ctx.save_for_backward(*inputs[:4], *inputs[4 + len(notes) : 1 + count + len(notes)])
 
     def pull(ctx, gradient, *others):
         if gradient is None:
@@ -68,18 +69,17 @@ def _defined(name, options, results, shapes, forward, backward, formula, count=3
 
         cotangents = tuple(g for g, wanted in zip(gradients, is_wanted) if wanted)
         of_gradient, *found = _pulled(of_given, (gradient, *given), cotangents)
-        return of_gradient, *filled(found), *nothing, *[None] * (1 + notes)
+        return of_gradient, *filled(found), *nothing, *[None] * (1 + len(notes))
 
     op.register_autograd(pull, setup_context=setup)
     of.register_autograd(pull_of, setup_context=setup_of)
     return op, of
 
 
-def _set_noted(ctx, noted):
+def _set_noted(ctx, *noted):
     """What was noted has no gradient, of which PyTorch would make zeros."""
     ctx.set_materialize_grads(False)
-    if noted is not None:
-        ctx.mark_non_differentiable(noted)
+    ctx.mark_non_differentiable(*(array for array in noted if array is not None))
 
 
 # Norms of the last `rank` axes.
@@ -106,7 +106,7 @@ def _of_last_axes(name, formula):
         return _like(x), x.new_empty((*x.shape[: x.dim() - rank], 2), dtype=dtype)
 
     options = "int rank, float eps, float offset"
-    op, of = _defined(name, options, "(Tensor, Tensor)", shape, compute, compute_of, formula, notes=True)
+    op, of = _defined(name, options, "(Tensor, Tensor)", shape, compute, compute_of, formula, notes=("noted",))
 
     def norm(recorded, x, weight, bias, rank, eps, offset):
         """The norm, where `_recorded` has been asked: without gradients nothing needs to be noted."""
@@ -177,22 +177,39 @@ layer_norm, layer_norm_residual = _of_last_axes("layer_norm", _plain_layer_norm)
 
 
 def _group_norm(x, weight, bias, groups, eps):
-    return _native.group_norm(x, groups, weight, bias, epsilon=eps)
+    y, noted = _native.group_norm_noted(x, groups, weight, bias, eps)
+    return y, x.new_empty(0) if noted is None else noted
 
 
-def _group_norm_backward(gradient, x, weight, bias, groups, eps, frozen):
-    return _native.group_norm_backward(x, gradient, groups, weight, bias, eps, 0.0, frozen)
+def _group_norm_shapes(x, weight, bias, groups, eps):
+    if not x.is_cuda:
+        return _like(x), x.new_empty(0)
+    dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
+    return _like(x), x.new_empty((2, x.shape[0], groups), dtype=dtype)
 
 
-group_norm, _ = _defined(
+def _group_norm_backward(gradient, x, weight, bias, noted, groups, eps, frozen):
+    noted = noted if x.is_cuda else None
+    return _native.group_norm_backward(x, gradient, groups, weight, bias, eps, 0.0, frozen, noted)
+
+
+_noting_group_norm, _ = _defined(
     "group_norm",
     "int groups, float eps",
-    "Tensor",
-    lambda x, *rest: _like(x),
+    "(Tensor, Tensor)",
+    _group_norm_shapes,
     _group_norm,
     _group_norm_backward,
     lambda x, weight, bias, groups, eps: F.group_norm(x, groups, weight, bias, eps),
+    notes=("noted",),
 )
+
+
+def group_norm(recorded, x, weight, bias, groups, eps):
+    """The norm, where `_recorded` has been asked: without gradients nothing needs to be noted."""
+    if recorded is False:
+        return _native.group_norm(x, groups, weight, bias, epsilon=eps)
+    return _noting_group_norm.known(recorded, x, weight, bias, groups, eps)[0]
 
 
 # Norms of channels, by their own mean and variance, which are results, too, or by others.
@@ -216,8 +233,10 @@ def _batch_norm_shapes(x, weight, bias, mean, var, eps):
     return _like(x), *(x.new_empty(channels, dtype=dtype) for _ in range(2))
 
 
-def _batch_norm_backward(gradient, x, weight, bias, mean, var, eps, frozen):
-    return _native.batch_norm_backward(x, gradient, _channels_axis(x), eps, weight, bias, mean, var, frozen)
+def _batch_norm_backward(gradient, x, weight, bias, found_mean, found_var, mean, var, eps, frozen):
+    noted = mean is None and x.is_cuda and found_mean is not None
+    mean, var = (found_mean, found_var) if noted else (mean, var)
+    return _native.batch_norm_backward(x, gradient, _channels_axis(x), eps, weight, bias, mean, var, frozen, noted)
 
 
 def _plain_batch_norm(x, weight, bias, mean, var, eps):
@@ -233,4 +252,5 @@ batch_norm, _ = _defined(
     _batch_norm_backward,
     _plain_batch_norm,
     count=5,
+    notes=("found_mean", "found_var"),
 )

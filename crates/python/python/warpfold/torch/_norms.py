@@ -85,7 +85,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
         raise ValueError(
             f"warpfold.torch.group_norm: num_groups is {num_groups}, which must divide the channels, {input.shape[1]}"
         )
-    return _norm_ops.group_norm.known(recorded, input, weight, bias, num_groups, eps)
+    return _norm_ops.group_norm(recorded, input, weight, bias, num_groups, eps)
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):

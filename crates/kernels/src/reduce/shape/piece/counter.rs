@@ -127,7 +127,8 @@ pub(super) fn evenly<S: Simt, F: Tree>(
         node = select(k >> d & 1 == 1, f.join(nodes[d], node, per << d), node);
         d += 1;
     }
-    node
+    // A lane that has nothing has gone the way of whole packs with the others.
+    select(stretch.count > 0, node, none)
 }
 
 /// The node over the first `left` elements of 16 bytes, at least one, of a tree with a neutral node.
