@@ -86,8 +86,8 @@ impl Planner<'_> {
     }
 
     /// Whether columns some steps apart are faster where each lane reads its elements by themselves. On an H200
-    /// (`strided-raw.txt.xz`), 30 of 33 problems of argmax, extremes and logsumexp took at least 3 % less so, 17 % in the
-    /// median, but not of elements of 1 byte, nor sums; so did 6 of 7 variances of 2 bytes in three steps.
+    /// (`strided-raw.txt.xz`), 30 of 33 problems of argmax, extremes and logsumexp took at least 3 % less so, 17 % in
+    /// the median, but not of elements of 1 byte, nor sums; so did 6 of 7 variances of 2 bytes in three steps.
     fn is_read_apart(&self, columns: Dim) -> bool {
         let size = self.problem.size;
         let is = |names: &[&str]| names.iter().any(|name| self.fold.name.starts_with(name));
