@@ -143,7 +143,7 @@ impl Emulator {
             memory_bytes: MEMORY,
             l2_bytes: 0,
             bus_bits: 64,
-            memory_khz: 150 * multiprocessors, // So slow that small problems have the plans of large ones.
+            memory_khz: 150_000 * multiprocessors, // So slow that small problems have the plans of large ones.
         };
         Emulator(Arc::new(State { properties, known, inner: Mutex::default() }))
     }

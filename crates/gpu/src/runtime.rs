@@ -37,7 +37,7 @@ pub struct Properties {
 /// The share of the peak bandwidth that a plain read reaches: 4.6 of 4.8 TB/s on an H200.
 const READ_SHARE: f64 = 0.95;
 
-/// Bytes per second, for predictions, if the driver does not say how fast the memory is.
+/// Bytes per second, if the driver does not say how fast the memory is.
 const USUAL_BANDWIDTH: f64 = 1e12;
 
 impl Properties {

@@ -127,3 +127,24 @@ fn each_of_many_exponentials_counts() {
     let (count, ran) = checked(90, 107, exponentials);
     assert!(ran["staged"] as usize > count / 2, "{ran:?}");
 }
+
+/// A case with this number of few elements, in columns, rows or steps, for which launches are to be few.
+fn small(i: usize, seed: &mut u64) -> Case {
+    let (rows, columns) = (20 + pick(600, seed), 1 + pick(24, seed));
+    let axes = match pick(4, seed) {
+        0 => vec![axis(rows, true), axis(columns, false)],
+        1 => vec![axis(rows, true), axis(columns, true)],
+        2 => vec![gapped(rows, true, pick(3, seed))],
+        _ => vec![axis(2 + pick(3, seed), true), axis(columns, false), axis(2 + rows / 4, true)],
+    };
+    let turn = [0, 1, BACKWARDS, 1 + BACKWARDS][pick(4, seed)];
+    of(i, &Op::ALL, &DType::ALL, axes, turn, seed)
+}
+
+#[test]
+fn small_arrays_have_the_bits_of_the_cpu_and_no_fault() {
+    // Of so many multiprocessors memory is fast enough for such arrays to be small.
+    let (count, mut seed) = (cases(200), 108);
+    let ran = check_all(&Emulated::of(24), (0..count).map(|i| small(i, &mut seed)));
+    assert!(ran["any"] as usize > count / 6, "{ran:?}");
+}

@@ -219,7 +219,7 @@ fn dense(x: &ArrayView<'_>, noted: &ArrayView<'_>) -> Result<(), Error> {
     let is_empty = noted.shape().contains(&0);
     let is_dense = noted.shape().iter().zip(noted.strides()).rev().all(|(&len, &own)| {
         let is_next = len == 1 || own == step;
-        step *= len as isize;
+        step = step.wrapping_mul(len as isize);
         is_next
     });
     if noted.dtype() == wide && (is_dense || is_empty) {

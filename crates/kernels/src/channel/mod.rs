@@ -79,11 +79,11 @@ params! {
         pub lanes: u32,
         /// Nothing.
         pub rest: u32,
-        /// Of sums that are not over packs, sequences: channels, or those of each sample.
+        /// Of [`TORN`], sequences: channels, or those of each sample.
         pub rows: u64,
-        /// Elements of each of these.
+        /// Elements of each of these; of [`BESIDE`], samples.
         pub count: u64,
-        /// Sums of each.
+        /// Sums of each, or of each channel.
         pub stretches: u64,
         /// Sets of sequences, of which a warp has a stretch.
         pub sets: Divisor,

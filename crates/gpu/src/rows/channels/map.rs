@@ -19,7 +19,7 @@ use crate::view::ArrayView;
 /// Bytes of a line.
 const LINE: u64 = 16;
 /// Elements: far more than the memory of any GPU has.
-const MOST: usize = 1 << 42;
+pub(super) const MOST: usize = 1 << 42;
 
 /// What they are.
 const NAMES: [&str; 6] = ["array", "gradient", "weights", "biases", "means", "variances"];

@@ -7,6 +7,7 @@ use warpfold_core::DType;
 use warpfold_kernels::channel::beside::SAMPLES;
 use warpfold_kernels::channel::{BESIDE, NORM, OF_CHANNEL, OF_GIVEN, OF_GROUP, PRODUCT, SUMS, TORN};
 
+use super::map::MOST;
 use super::steps::{Place, Steps};
 use crate::device::Device;
 use crate::plan::channels::{ChannelShape, OfElements, Sums, Torn};
@@ -58,14 +59,14 @@ impl Plan<'_> {
     fn of_nothing(&self, device: &Device) -> Result<Steps, Error> {
         let mut making = Making::new(self, device)?;
         let [_, second, third] = RESULTS;
-        let (channels, wide) = (self.shape.channels, wide(making.dtype));
+        let (channels, rows, wide) = (self.shape.channels, self.shape.rows(), wide(making.dtype));
         if self.arrays[GRADIENT].is_some() {
             for (which, to) in [(WEIGHT, second), (BIAS, third)] {
                 making.steps.fill(0, channels * self.dtype(which).size(), to);
             }
         } else if self.arrays[MEAN].is_some() {
             making.given()?;
-        } else if self.shape.groups.is_none() {
+        } else if rows < MOST {
             let nan = making.steps.room(1, wide);
             let bytes =
                 if wide == DType::F64 { f64::NAN.to_ne_bytes().to_vec() } else { f32::NAN.to_ne_bytes().to_vec() };
@@ -73,7 +74,7 @@ impl Plan<'_> {
                 making.steps.fill(byte, 1, nan.behind(i));
             }
             for to in [second, third] {
-                making.steps.copy(&[(channels, 0, 1)], [wide; 2], [nan, to])?;
+                making.steps.copy(&[(rows, 0, 1)], [wide; 2], [nan, to])?;
             }
         }
         Ok(making.steps.ready())

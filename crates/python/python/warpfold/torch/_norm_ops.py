@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 from .. import _native
 from . import _composed
-from ._ops import _define, _like, _pulled
+from ._ops import _define, _have_no_memory, _like, _pulled
 
 
 def _defined(name, options, results, shapes, forward, backward, formula, count=3, notes=()):
@@ -111,7 +111,11 @@ def _of_last_axes(name, formula):
     def norm(recorded, x, weight, bias, rank, eps, offset):
         """The norm, where `_recorded` has been asked: without gradients nothing needs to be noted."""
         if recorded is False:
-            return forward(x, weight, bias, _axes(rank), epsilon=eps, weight_offset=offset)
+            try:
+                return forward(x, weight, bias, _axes(rank), epsilon=eps, weight_offset=offset)
+            except TypeError:
+                if not _have_no_memory((x, weight, bias)):
+                    raise
         return op.known(recorded, x, weight, bias, rank, eps, offset)[0]
 
     # Of the sums of two tensors: the norm, and the sums.
@@ -208,7 +212,11 @@ _noting_group_norm, _ = _defined(
 def group_norm(recorded, x, weight, bias, groups, eps):
     """The norm, where `_recorded` has been asked: without gradients nothing needs to be noted."""
     if recorded is False:
-        return _native.group_norm(x, groups, weight, bias, epsilon=eps)
+        try:
+            return _native.group_norm(x, groups, weight, bias, epsilon=eps)
+        except TypeError:
+            if not _have_no_memory((x, weight, bias)):
+                raise
     return _noting_group_norm.known(recorded, x, weight, bias, groups, eps)[0]
 
 
