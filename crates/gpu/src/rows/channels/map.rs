@@ -4,7 +4,7 @@ use warpfold_array::{CudaError, Error, RowError};
 use warpfold_core::DType;
 use warpfold_kernels::block::THREADS;
 
-use super::plan::{GRADIENT, Plan, X};
+use super::plan::{GRADIENT, MOST, Plan, X};
 use super::steps::{Addresses, Steps};
 use crate::array::Array;
 use crate::device::Device;
@@ -18,8 +18,6 @@ use crate::view::ArrayView;
 
 /// Bytes of a line.
 const LINE: u64 = 16;
-/// Elements: far more than the memory of any GPU has.
-pub(super) const MOST: usize = 1 << 42;
 
 /// What they are.
 const NAMES: [&str; 6] = ["array", "gradient", "weights", "biases", "means", "variances"];

@@ -7,13 +7,15 @@ use warpfold_core::DType;
 use warpfold_kernels::channel::beside::SAMPLES;
 use warpfold_kernels::channel::{BESIDE, NORM, OF_CHANNEL, OF_GIVEN, OF_GROUP, PRODUCT, SUMS, TORN};
 
-use super::map::MOST;
 use super::steps::{Place, Steps};
 use crate::device::Device;
 use crate::plan::channels::{ChannelShape, OfElements, Sums, Torn};
 use crate::plan::rowwise::in_c_order;
 use crate::plan::zip::wide;
 use crate::view::ArrayView;
+
+/// Elements: far more than the memory of any GPU has.
+pub(super) const MOST: usize = 1 << 42;
 
 /// The number of each array.
 pub(super) const X: usize = 0;
