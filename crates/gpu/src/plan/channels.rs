@@ -99,7 +99,7 @@ impl ChannelShape {
 pub enum Sums {
     /// Sums of the packs of so many lanes.
     Packs(usize),
-    /// Sums of so many samples of channels that lie side by side.
+    /// Sums of a few samples of channels that lie side by side.
     Beside,
     /// Sums of whatever follows one another.
     Torn(Torn),

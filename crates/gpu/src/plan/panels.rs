@@ -71,7 +71,7 @@ impl Planner<'_> {
         // A reducer of one's own is not shown what is no element of the array.
         let is_ours = self.fold.facts.columns && self.fold.facts.apart;
         if !is_ours
-            || self.is_read_apart(columns)
+            || self.are_better_apart(columns)
             || rows.len < 2
             || columns.len < 2
             || !is_stepped(columns.x, self.problem.size)
@@ -88,7 +88,7 @@ impl Planner<'_> {
     /// Whether columns some steps apart are faster where each lane reads its elements by themselves. On an H200
     /// (`strided-raw.txt.xz`), 30 of 33 problems of argmax, extremes and logsumexp took at least 3 % less so, 17 % in
     /// the median, but not of elements of 1 byte, nor sums; so did 6 of 7 variances of 2 bytes in three steps.
-    fn is_read_apart(&self, columns: Dim) -> bool {
+    fn are_better_apart(&self, columns: Dim) -> bool {
         let size = self.problem.size;
         let is = |names: &[&str]| names.iter().any(|name| self.fold.name.starts_with(name));
         match size {

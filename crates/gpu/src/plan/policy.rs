@@ -160,13 +160,13 @@ pub const TILES_SECONDS: f64 = 1.9e-6;
 /// (262144,) in steps of two took 13 us in stretches and 7 so, logsumexp f32 (16,32768) 15 and 9; of 16 MiB, most took
 /// as long (`small-raw.txt.xz`).
 pub const STEPS_SECONDS: f64 = 1.9e-6;
-/// The same, below which each element is read by itself where lanes have columns some steps apart or few ones, if
-/// outputs have at least [`SINGLY`] elements: a MiB on an H200, where var f32 (528,31) in Fortran order took 35 us by
-/// these and 8 so; of 250 such problems 220 took less (`small-raw.txt.xz`).
+/// The same, below which `any_` kernels take what `apart_` and `narrow_` would, if outputs have at least [`SINGLY`]
+/// elements: a MiB on an H200, where var f32 (528,31) in Fortran order took 35 us in `apart_` and 8 so; of 250 such
+/// problems 220 took less (`small-raw.txt.xz`).
 pub const SINGLY_SECONDS: f64 = 2.4e-7;
 /// See [`SINGLY_SECONDS`].
 pub const SINGLY: usize = 256;
-/// How many times as many blocks of few columns there may be then. With more, those were as fast.
+/// So many times the blocks of `narrow_` that kernel is as fast, and kept.
 pub const SINGLY_BLOCKS: u32 = 4;
 /// Bytes of a copy for each multiprocessor: a larger input is copied and reduced in pieces. A piece of 33 MiB stays in
 /// the second-level cache of an H200 until it is reduced, and the workspace stays small. Not measured.

@@ -53,8 +53,8 @@ fn in_memory_order(problem: &Problem) -> Problem {
     Problem { reduced: merge(reduced), ..problem.clone() }
 }
 
-/// The plan by kernels that read each element by itself, where the `launch` that reads several at once is no faster: of
-/// small arrays, whose lanes wait for each other more than for memory, and of some variances.
+/// The plan by `any_` kernels, which read each element by itself, in place of an `apart_` or `narrow_` launch that is
+/// slower: of small arrays, and of some variances.
 fn singly(
     asked: &Asked<'_>,
     launch: &Launch<CallAt>,

@@ -37,6 +37,21 @@ fn wanted(frozen: bool) -> [Option<OfChannels>; 3] {
     [Some(OfChannels::Elements), (!frozen).then_some(OfChannels::Weight), Some(OfChannels::Bias)]
 }
 
+/// The wanted results of group norm, if its elements are on a GPU. The numbers are `epsilon` and `weight_offset`.
+fn groups_on_gpu<'py, const N: usize>(
+    x: &Bound<'py, PyAny>,
+    [weight, bias]: [Object<'_, 'py>; 2],
+    groups: usize,
+    numbers: [f64; 2],
+    wanted: [Option<OfChannels>; N],
+) -> PyResult<Option<[Option<Bound<'py, PyAny>>; N]>> {
+    let Some(on) = GpuChannels::of("group_norm", x, [None, weight, bias, None, None])? else { return Ok(None) };
+    let found = on.results(groups as isize, numbers, wanted, |device, x, arrays| {
+        ChannelMap::group_norm(device, x, None, groups, &of_groups(arrays, numbers, None))
+    })?;
+    Ok(Some(found))
+}
+
 #[doc = text!(
     "Each group of channels of each sample less its mean, over its deviation, as torch.nn.functional.group_norm.",
     [samples groups of_channels epsilon offset],
@@ -53,12 +68,8 @@ fn group_norm<'py>(
     epsilon: f64,
     weight_offset: f64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if let Some(on) = GpuChannels::of("group_norm", x, [None, weight, bias, None, None])? {
-        let numbers = [epsilon, weight_offset];
-        let wanted = [Some(OfChannels::Elements)];
-        let [y] = on.results(num_groups.0 as isize, numbers, wanted, |device, x, arrays| {
-            ChannelMap::group_norm(device, x, None, num_groups.0, &of_groups(arrays, numbers, None))
-        })?;
+    let wanted = [Some(OfChannels::Elements)];
+    if let Some([y]) = groups_on_gpu(x, [weight, bias], num_groups.0, [epsilon, weight_offset], wanted)? {
         return Ok(y.expect("it was asked for"));
     }
     let (input, weight, bias) = (host(x)?, optional(weight)?, optional(bias)?);
@@ -77,12 +88,8 @@ fn group_norm_noted<'py>(
     bias: Object<'_, 'py>,
     epsilon: f64,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let py = x.py();
-    if let Some(on) = GpuChannels::of("group_norm", x, [None, weight, bias, None, None])? {
-        let wanted = [Some(OfChannels::Elements), Some(OfChannels::Noted)];
-        let found = on.results(groups.0 as isize, [epsilon, 0.0], wanted, |device, x, arrays| {
-            ChannelMap::group_norm(device, x, None, groups.0, &of_groups(arrays, [epsilon, 0.0], None))
-        })?;
+    let (py, wanted) = (x.py(), [OfChannels::Elements, OfChannels::Noted].map(Some));
+    if let Some(found) = groups_on_gpu(x, [weight, bias], groups.0, [epsilon, 0.0], wanted)? {
         return PyTuple::new(py, found);
     }
     PyTuple::new(py, [Some(group_norm(x, groups, weight, bias, epsilon, 0.0)?), None])

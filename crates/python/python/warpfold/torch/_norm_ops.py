@@ -1,5 +1,7 @@
 """Norms as operators of PyTorch: of the last axes, of groups of channels, of channels."""
 
+import functools
+
 import torch
 import torch.nn.functional as F
 
@@ -76,6 +78,18 @@ def _defined(name, options, results, shapes, forward, backward, formula, count=3
     return op, of
 
 
+def _unnoted(operator, plain, recorded, *arguments):
+    """The first result of an operator that notes, where `_recorded` has been asked: without gradients nothing needs to
+    be noted, and `plain` computes it."""
+    if recorded is False:
+        try:
+            return plain(*arguments)
+        except TypeError:
+            if not _have_no_memory(arguments):
+                raise
+    return operator.known(recorded, *arguments)[0]
+
+
 def _set_noted(ctx, *noted):
     """What was noted has no gradient, of which PyTorch would make zeros."""
     ctx.set_materialize_grads(False)
@@ -108,15 +122,10 @@ def _of_last_axes(name, formula):
     options = "int rank, float eps, float offset"
     op, of = _defined(name, options, "(Tensor, Tensor)", shape, compute, compute_of, formula, notes=("noted",))
 
-    def norm(recorded, x, weight, bias, rank, eps, offset):
-        """The norm, where `_recorded` has been asked: without gradients nothing needs to be noted."""
-        if recorded is False:
-            try:
-                return forward(x, weight, bias, _axes(rank), epsilon=eps, weight_offset=offset)
-            except TypeError:
-                if not _have_no_memory((x, weight, bias)):
-                    raise
-        return op.known(recorded, x, weight, bias, rank, eps, offset)[0]
+    def plain(x, weight, bias, rank, eps, offset):
+        return forward(x, weight, bias, _axes(rank), epsilon=eps, weight_offset=offset)
+
+    norm = functools.partial(_unnoted, op, plain)
 
     # Of the sums of two tensors: the norm, and the sums.
 
@@ -209,15 +218,11 @@ _noting_group_norm, _ = _defined(
 )
 
 
-def group_norm(recorded, x, weight, bias, groups, eps):
-    """The norm, where `_recorded` has been asked: without gradients nothing needs to be noted."""
-    if recorded is False:
-        try:
-            return _native.group_norm(x, groups, weight, bias, epsilon=eps)
-        except TypeError:
-            if not _have_no_memory((x, weight, bias)):
-                raise
-    return _noting_group_norm.known(recorded, x, weight, bias, groups, eps)[0]
+def _plain_group_norm(x, weight, bias, groups, eps):
+    return _native.group_norm(x, groups, weight, bias, epsilon=eps)
+
+
+group_norm = functools.partial(_unnoted, _noting_group_norm, _plain_group_norm)
 
 
 # Norms of channels, by their own mean and variance, which are results, too, or by others.
