@@ -113,6 +113,7 @@ fn is_production(name: &str) -> bool {
         "runs",
         "staged",
         "tiled",
+        "abreast",
         "columns",
         "apart",
         "narrow",

@@ -3,6 +3,7 @@
 //!
 //! The sequences are the library's own. Only the runtime is another than the driver's.
 
+mod abreast;
 mod borrowed;
 mod cliffs;
 mod columns;

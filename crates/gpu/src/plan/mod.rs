@@ -2,10 +2,11 @@
 //!
 //! `choose` finds the fold of a reduction, `planner` its shape, `panels` that of columns, `staged` that of outputs of
 //! few elements, `single` of one; `share` says how the work is shared out, and the numbers that tune it are in
-//! `policy`. `subtrees`, `tiled`, `parts` and `twice` reduce in two launches, and `transpose` copies what no shape
-//! reads well; `chunk` cuts a row into launches. `segments`, [`sort`], [`split`], [`rows`], [`rowwise`] (of rows that
-//! lie as [`row_layout`] says), `together`, [`channels`], [`pool`], [`zip`] and [`kmeans`] plan the other families.
+//! `policy`. `subtrees`, `abreast`, `tiled`, `parts` and `twice` reduce in two launches, and `transpose` copies what no
+//! shape reads well; `chunk` cuts a row into launches. `segments`, [`sort`], [`split`], [`rows`], [`rowwise`] (of rows
+//! that lie as [`row_layout`] says), `together`, [`channels`], [`pool`], [`zip`] and [`kmeans`] plan other families.
 
+mod abreast;
 pub mod channels;
 mod choose;
 mod chunk;

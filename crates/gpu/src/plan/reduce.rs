@@ -7,6 +7,7 @@ use warpfold_kernels::reduce::call::CallAt;
 use warpfold_kernels::reduce::workspace::COUNTERS;
 
 use super::Launch;
+use super::abreast::abreast;
 use super::choose::{self, Nodes, any, fast};
 use super::chunk::{Chunk, chunks};
 use super::crossed::{crossed, is_last};
@@ -136,13 +137,16 @@ impl GpuPlan {
         let any_order = !fold.facts.ordered && !fold.facts.places;
         let mut plan = if any_order { truths(spec, problem, limits) } else { None };
         plan = plan.or_else(|| if any_order { twice(spec, problem, limits) } else { None });
+        let is_tiled = is_between(fold, problem) || is_torn_sum(asked, problem, limits);
+        if plan.is_none() && (is_scattered || is_tiled) && !is_small(problem, limits) {
+            plan = abreast(asked, problem, limits);
+        }
         if plan.is_none() && is_scattered {
             plan = Self::of_nodes(asked, problem, limits).or_else(|| subtrees(asked, problem, limits));
         }
         if plan.is_none() && !is_scattered && is_broad(fold, problem) {
             plan = subtrees(asked, problem, limits);
         }
-        let is_tiled = is_between(fold, problem) || is_torn_sum(asked, problem, limits);
         if plan.is_none() && is_tiled && !is_small(problem, limits) {
             plan = tiled(asked, problem, limits);
         }

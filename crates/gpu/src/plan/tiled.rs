@@ -9,7 +9,7 @@ use warpfold_kernels::reduce::shape::parts::room;
 use warpfold_kernels::reduce::shape::tiled::{Axes, Axis, GROUPS, LINES, ROWS, THREADS, Tiled, WIDE, WINDOW};
 use warpfold_kernels::reduce::table::KEPT;
 
-use super::choose::{Nodes, tiles};
+use super::choose::{Fold, Nodes, tiles};
 use super::limits::Limits;
 use super::near::{conflicts, is_near};
 use super::parts::{joined, numbered, parting};
@@ -20,7 +20,7 @@ use super::transpose::{Asked, Copied, is_brief};
 const BANKS: usize = 8;
 
 /// Axes, of which the last given varies fastest.
-fn axes(of: &[Dim]) -> Option<Axes<KEPT>> {
+pub(super) fn axes(of: &[Dim]) -> Option<Axes<KEPT>> {
     let mut axes = Axes { count: of.len() as u64, axis: [Axis::default(); KEPT] };
     for (to, axis) in axes.axis.iter_mut().zip(of.iter().rev()) {
         let len = Divisor::new(axis.len as u64);
@@ -30,19 +30,19 @@ fn axes(of: &[Dim]) -> Option<Axes<KEPT>> {
 }
 
 /// An output's elements as columns of rows.
-struct Columns {
+pub(super) struct Columns {
     /// Reduced axes that columns have; the others are the rows'.
-    split: usize,
+    pub(super) split: usize,
     /// Rows of a column.
-    rows: usize,
+    pub(super) rows: usize,
     /// The innermost axis of rows, if it lies inside the steps of the run.
-    inner: Option<Dim>,
+    pub(super) inner: Option<Dim>,
     /// The axis of columns, kept or reduced, whose elements share lines: upwards. `mask` is columns of an output.
-    run: Dim,
+    pub(super) run: Dim,
     /// Its number among the axes of [`columns`].
     at: usize,
     /// Bytes and columns from an output's first column to the run's first.
-    start: [i64; 2],
+    pub(super) start: [i64; 2],
 }
 
 /// Axes of columns, kept and reduced, with the columns of an output from place to place as `mask`.
@@ -56,6 +56,13 @@ fn columns(problem: &Problem, split: usize) -> Vec<Dim> {
     axes.extend(problem.kept.iter().map(|axis| Dim { mask: 0, ..*axis }));
     axes.sort_by_key(|axis| Reverse(axis.x.unsigned_abs()));
     axes
+}
+
+/// The axes of columns outside runs.
+pub(super) fn outer(problem: &Problem, of: &Columns) -> Vec<Dim> {
+    let mut outer = columns(problem, of.split);
+    outer.remove(of.at);
+    outer
 }
 
 impl Columns {
@@ -109,29 +116,48 @@ struct Cut {
     beyond: usize,
 }
 
+/// A problem as columns, and the parts that these leave.
+pub(super) struct Laid {
+    pub(super) fold: Fold,
+    pub(super) numbered: Problem,
+    pub(super) columns: Columns,
+    /// Elements of a part, and parts of an output.
+    pub(super) window: usize,
+    pub(super) parts: u64,
+}
+
+impl Laid {
+    /// None, if no neighbours in memory are columns of enough rows.
+    pub(super) fn of(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Self> {
+        let fold = tiles(asked.fold)?;
+        if asked.nodes == Nodes::None && is_brief(problem, limits, TILES_SECONDS) {
+            return None;
+        }
+        let Problem { count, size, .. } = *problem;
+        let numbered = numbered(problem);
+        let window = WINDOW / if fold.name.ends_with("f64") { 8 } else { 4 };
+        let parts = count.div_ceil(window) as u64;
+        let places = room(parts) as isize;
+        let kept = numbered.kept.iter().map(|axis| Dim { out: axis.out * places, ..*axis }).collect();
+        let numbered = Problem { kept, ..numbered };
+        let columns = Columns::best(&numbered)?;
+        // Kernels count rows in 31 bits of lines.
+        let rows = numbered.reduced[columns.split..].iter();
+        let far: usize = rows.map(|axis| (axis.len - 1) * axis.x.unsigned_abs()).sum();
+        let is_far = far >= 1 << 34 || problem.kept.len() > KEPT;
+        let is_enough = count * size >= TILED_BYTES && columns.rows > 1;
+        (is_enough && !is_far).then_some(Self { fold, numbered, columns, window, parts })
+    }
+}
+
 /// Plans both launches. None, if no neighbours in memory are columns of enough rows.
 pub(super) fn tiled(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Copied> {
-    let fold = tiles(asked.fold)?;
-    if asked.nodes == Nodes::None && is_brief(problem, limits, TILES_SECONDS) {
-        return None;
-    }
-    let Problem { count, size, .. } = *problem;
-    let numbered = numbered(problem);
-    // Elements of a window.
-    let window = WINDOW / if fold.name.ends_with("f64") { 8 } else { 4 };
-    let parts = count.div_ceil(window) as u64;
-    let places = room(parts) as isize;
-    let kept = numbered.kept.iter().map(|axis| Dim { out: axis.out * places, ..*axis }).collect();
-    let numbered = Problem { kept, ..numbered };
-    let Columns { split, rows, inner, run, at, start } = Columns::best(&numbered)?;
-    // A tile counts lines in 31 bits.
-    let far: usize = numbered.reduced[split..].iter().map(|axis| (axis.len - 1) * axis.x.unsigned_abs()).sum();
-    if count * size < TILED_BYTES || rows == 1 || far >= 1 << 34 || problem.kept.len() > KEPT {
-        return None;
-    }
+    let Laid { fold, numbered, columns, window, parts } = Laid::of(asked, problem, limits)?;
+    let asked = Asked { fold: &fold, ..*asked };
+    let Columns { split, rows, inner, run, start, .. } = columns;
+    let size = problem.size;
     let near = run.x as usize;
-    let mut outer = columns(&numbered, split);
-    outer.remove(at);
+    let mut outer = outer(&numbered, &columns);
     // Whole columns follow one another in the output, and in memory.
     let follows = run.mask == 1 && start[1] == 0;
     let whole = follows && rows <= 2 * TILED_ROWS && (run.len * rows >= LINES || rows < window);
@@ -176,7 +202,6 @@ pub(super) fn tiled(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Op
     } else {
         0
     };
-    let asked = Asked { fold: &fold, ..*asked };
     let planner = parting(&asked, &numbered, limits);
     let shape = Tiled {
         outer: axes(&outer)?,
@@ -207,7 +232,7 @@ pub(super) fn tiled(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Op
         end: planner.end(),
     };
     let grid = outer.iter().map(|axis| axis.len as u64).product::<u64>() * shape.beside.by * shape.below.by;
-    if grid.max(shape.run) >= 1 << 31 || grid * TILED_LEAST > (problem.outputs * count * size) as u64 {
+    if grid.max(shape.run) >= 1 << 31 || grid * TILED_LEAST > (problem.outputs * problem.count * size) as u64 {
         return None;
     }
     let first = planner.launch(format!("tiled_{}", fold.name), grid, THREADS as u64 / 32, shape);

@@ -57,7 +57,7 @@ fn stretches_that_cross_others_are_staged_if_they_are_subtrees_and_else_read_by_
 fn nodes_of_sums_lie_in_the_order_of_memory_if_they_would_be_far_apart_in_the_sequence() {
     let all = [0, 1, 2];
     assert_eq!(ways(Op::Sum, DType::F32, &[51, 32_896, 40], &[2, 1, 0], &all), "shallow tiled rows");
-    assert_eq!(ways(Op::Norm, DType::F64, &[300, 2796, 40], &[2, 1, 0], &all), "shallow tiled rows");
+    assert_eq!(ways(Op::Norm, DType::F64, &[300, 2796, 40], &[2, 1, 0], &all), "shallow abreast rows");
     assert_eq!(ways(Op::Mean, DType::BF16, &[1_398_101, 96], &[1, 0], &[0, 1]), "columns tiled rows");
     // Few nodes, nodes that are neighbours, and nodes that are no numbers.
     assert_eq!(ways(Op::Sum, DType::F32, &[8192, 8192], &[1, 0], &[0, 1]), "columns rows");
@@ -67,7 +67,24 @@ fn nodes_of_sums_lie_in_the_order_of_memory_if_they_would_be_far_apart_in_the_se
     assert_eq!(ways(Op::Sum, DType::F32, &[1000, 1677, 40], &[0, 2, 1], &all), "shallow tiled rows");
     assert_eq!(ways(Op::Prod, DType::F32, &[1000, 1677, 24], &[0, 2, 1], &all), "columns rows");
     assert_eq!(ways(Op::Sum, DType::F64, &[61, 34_379, 4, 4], &[2, 1, 3, 0], &[0, 1, 2, 3]), "staged tiled rows");
-    assert_eq!(ways(Op::Mean, DType::F64, &[600_000, 3, 4, 4], &[3, 2, 1, 0], &[0, 1, 2, 3]), "shallow tiled rows");
+    assert_eq!(ways(Op::Mean, DType::F64, &[600_000, 3, 4, 4], &[3, 2, 1, 0], &[0, 1, 2, 3]), "abreast rows");
+}
+
+#[test]
+fn columns_that_follow_one_another_are_walked_abreast_unless_they_have_subtrees_or_nodes() {
+    let of = |op, dtype, shape: &[usize]| ways(op, dtype, shape, &[1, 0], &[0, 1]);
+    assert_eq!(of(Op::Sum, DType::F32, &[6981, 9613]), "abreast rows");
+    assert_eq!(of(Op::Var, DType::BF16, &[134_083, 1001]), "abreast rows");
+    assert_eq!(of(Op::Norm, DType::F64, &[684_784, 49]), "abreast rows");
+    assert_eq!(ways(Op::Std, DType::F32, &[262_144, 16, 16], &[2, 1, 0], &[0, 1, 2]), "abreast rows");
+    assert_eq!(ways(Op::Sum, DType::BF16, &[601, 74_441, 3], &[2, 1, 0], &[1, 2]), "abreast rows");
+    // A warp has two tiles of 16 columns; of others there are too few, or too few rows.
+    assert_eq!(of(Op::Sum, DType::BF16, &[16, 8_388_609]), "abreast rows");
+    assert_eq!(of(Op::Std, DType::F64, &[21, 1_597_831]), "tiled rows");
+    assert_eq!(of(Op::Mean, DType::F64, &[860_370, 39]), "tiled rows");
+    // Whole subtrees, and nodes.
+    assert_eq!(of(Op::Var, DType::F32, &[349_525, 192]), "columns rows");
+    assert_eq!(of(Op::Sum, DType::BF16, &[699_050, 192]), "columns tiled rows");
 }
 
 #[test]
@@ -78,7 +95,7 @@ fn means_and_variances_that_skip_nan_have_tiles() {
             classes(&GpuPlan::new(&spec, &problem(dtype, shape, &[1, 0], &[0, 1], 1), &H200))
         };
         assert_eq!(of(DType::F32, &[3_050_402, 22]), "tiled rows");
-        assert_eq!(of(DType::BF16, &[3866, 34_717]), "tiled rows");
+        assert_eq!(of(DType::BF16, &[3866, 34_717]), "abreast rows");
         assert!(of(DType::F64, &[3866, 8675]).starts_with("transpose"));
     }
 }

@@ -160,7 +160,7 @@ mod tests {
             unsafe { ArrayRef::from_raw(x.as_ptr().cast(), warpfold_core::DType::F32, &[7000, 3000], &[4, 28_000]) };
         let x = x.unwrap();
         let text = explain(Op::Var, x, &Options::default(), None).unwrap().to_string();
-        assert!(text.contains("tiled_var_f32") && text.contains("then     rows_var_f32"), "{text}");
+        assert!(text.contains("abreast_var_f32") && text.contains("then     rows_var_f32"), "{text}");
         // Tiles of two lines would be too many.
         let y = vec![0u16; 4096 * 32 * 64 * 2];
         let (shape, strides) = ([4096, 32, 64, 2], [128, 128 << 12, 2, 4096 << 12]);

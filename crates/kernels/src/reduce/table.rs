@@ -6,20 +6,21 @@
 //! many columns a lane takes; `packed` ones take all of a word together. A `broad` tree has all of these but `narrow_`
 //! and `shallow_`, a `lean` one no segments either, a `live` one `shallow_` again. `sums` and `doubles`, which are
 //! `broad`, do norms, too: the recipe says which. `describe` of a source becomes `rows_`, `runs_`, `staged_`,
-//! `columns_`, `apart_` and `narrow_`. `tiled` becomes `tiled_`; that of f32 takes 16-bit floats, too. `any` recipes
-//! become `any_rows_` and `any_columns_`. `copy` and `single` are kernels of that name.
+//! `columns_`, `apart_` and `narrow_`. `tiled` becomes `tiled_`, and of sums and moments `abreast_`, too; those of f32
+//! take 16-bit floats. `any` recipes become `any_rows_` and `any_columns_`. `copy` and `single` are
+//! kernels of that name.
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::kernel::{Visit, visit};
-use crate::node::Node;
 use crate::reduce::any::{self, AXES, Any};
 use crate::reduce::call::Call;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::reduce::facts::Facts;
 use crate::reduce::fold::{self, Parts, Tree};
 use crate::reduce::recipe::flag;
+use crate::reduce::shape::abreast::{self, Abreast};
 use crate::reduce::shape::beside::{self, Beside};
 use crate::reduce::shape::columns::{self, Columns};
 use crate::reduce::shape::describe::Both;
@@ -27,6 +28,7 @@ use crate::reduce::shape::panel::{self, Apart, Pitch};
 use crate::reduce::shape::piece::{self, Dense, Runs};
 use crate::reduce::shape::rows::{self, Rows};
 use crate::reduce::shape::shallow::{self, Shallow};
+use crate::reduce::shape::slots::{deep, deep_any, slots};
 use crate::reduce::shape::staged::{self, Staged};
 use crate::reduce::shape::tiled::{self, Tiled};
 use crate::reduce::single::{self, Single};
@@ -39,22 +41,6 @@ use warpfold_simt::Simt;
 
 /// Kept axes of the fast kernels.
 pub const KEPT: usize = 4;
-
-/// Words of shared memory for a part of each of `wide` columns of 32 lanes of 8 warps.
-pub const fn slots<P: Node>(wide: usize) -> usize {
-    256 * wide * P::WORDS as usize
-}
-
-/// Words of shared memory that suffice for those, and, before that, for five levels of subtrees of each thread.
-pub const fn deep<P: Node, N: Node>(wide: usize) -> usize {
-    let own = 256 * wide * 5 * N::WORDS as usize;
-    if own > slots::<P>(wide) { own } else { slots::<P>(wide) }
-}
-
-/// Words of shared memory for a thread's own parts of eight elements: eight of them, in four levels.
-pub const fn deep_any<P: Node>() -> usize {
-    256 * 4 * P::WORDS as usize
-}
 
 /// The kernel, or of two, of sums and of norms, that which the recipe asks for.
 macro_rules! either {
@@ -184,8 +170,17 @@ macro_rules! line {
     (($each:ident $with:tt) tiled $name:ident, $fold:ty) => {
         line!(($each $with) tiles $name, [$fold]);
     };
+    (($each:ident $with:tt) tiled_moments $name:ident, $fold:ty) => {
+        line!(($each $with) tiles $name, [$fold]);
+        line!(($each $with) abreast $name, [$fold]);
+    };
     (($each:ident $with:tt) tiled_sums $name:ident, $source:ty) => {
         line!(($each $with) tiles $name, [fold::Sums<$source>, fold::Norms<$source>]);
+        line!(($each $with) abreast $name, [fold::Sums<$source>, fold::Norms<$source>]);
+    };
+    (($each:ident $with:tt) abreast $name:ident, [$($fold:ty),+]) => {
+        $each!($with concat!("abreast_", stringify!($name)), Call<Abreast<KEPT>>,
+            either!(Call<Abreast<KEPT>>: $(abreast::kernel::<_, $fold, KEPT>),+));
     };
     (($each:ident $with:tt) tiles $name:ident, [$($fold:ty),+]) => {
         $each!($with concat!("tiled_", stringify!($name)), Call<Tiled<KEPT>>,
@@ -329,12 +324,12 @@ macro_rules! table {
             live livevar_f64: fold::LiveDeviations<source::F64>, 1;
             tiled_sums sum_f32: source::F32;
             tiled_sums sum_f64: source::F64;
-            tiled var_f32: fold::Deviations<source::F32>;
-            tiled var_f64: fold::Deviations<source::F64>;
+            tiled_moments var_f32: fold::Deviations<source::F32>;
+            tiled_moments var_f64: fold::Deviations<source::F64>;
             tiled logsumexp_f32: fold::LogSumExps<source::F32, Plain>;
             tiled logsumexp_f64: fold::LogSumExps<source::F64, Plain>;
-            tiled livemean_f32: fold::LiveMeans<source::F32>;
-            tiled livevar_f32: fold::LiveDeviations<source::F32>;
+            tiled_moments livemean_f32: fold::LiveMeans<source::F32>;
+            tiled_moments livevar_f32: fold::LiveDeviations<source::F32>;
             copy transpose_b1: u8;
             copy transpose_b2: u16;
             copy transpose_b4: u32;

@@ -4,7 +4,7 @@ use crate::address::array;
 use crate::node::publish;
 use crate::reduce::fold::Parts;
 use crate::reduce::out::Out;
-use crate::reduce::shape::parts::{SLOTS, reduce};
+use crate::reduce::shape::parts::{Left, SLOTS, reduce};
 use crate::reduce::shape::piece::{Dense, Held, Row};
 use crate::segment::call::{STRETCH_WARPS, Segments, SegmentsCall, finish, is_off, left_partials};
 use crate::segment::offsets::{Kept, Offsets, Share};
@@ -173,7 +173,8 @@ fn ends<S: Simt, P: Held>(s: &S, call: &SegmentsCall) {
         let number = s.load(cut(call), at as usize);
         let (start, len) = offsets.segment(s, call, number);
         let first = stretch.slot(start) as usize;
-        let part = reduce(s, f, slots, left_partials(call), first, stretch.count(len));
+        let left = Left { parts: left_partials(call), first, count: stretch.count(len), there: false };
+        let part = reduce(s, f, slots, left);
         if s.branch(s.thread_x() == 0) {
             finish(s, f, call, out::<P::Fold>(call, number), len, part);
         }

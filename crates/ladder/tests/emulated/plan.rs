@@ -44,6 +44,7 @@ fn every_planned_entry_has_ptx_and_every_entry_is_planned() {
         "beside_",
         "staged_",
         "tiled_",
+        "abreast_",
         "columns_",
         "narrow_",
         "shallow_",

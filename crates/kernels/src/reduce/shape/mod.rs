@@ -8,14 +8,16 @@
 //! - `lines`: the same where a line of memory has whole outputs.
 //! - `turns`: the same where an output's elements are in several runs.
 //! - `twins`: the same where a lane takes two outputs of 2 bytes at once.
+//! - [`abreast`]: columns that follow one another, whose neighbours lie side by side; leaves parts for `rows`.
 //! - [`tiled`]: outputs whose elements lie in another order than that of the tree; leaves parts for `rows`.
 //! - [`describe`]: what the others do where every element goes up a tree and is looked at for extremes too.
 //! - `hands`: packs that change hands, so that a lane has a stretch of its tile to itself.
 //! - [`map`]: where the elements of a reduced sequence lie.
-//! - `slots`: where parts of columns meet in a block.
+//! - [`slots`]: where parts of columns meet in a block.
 //! - `narrow`: results of 1 and 2 bytes, written by lines.
 //! - [`parts`]: partial results of the above, from the workspace.
 
+pub mod abreast;
 pub mod beside;
 pub mod columns;
 pub mod describe;
@@ -28,7 +30,7 @@ pub mod parts;
 pub mod piece;
 pub mod rows;
 pub mod shallow;
-mod slots;
+pub mod slots;
 pub mod split;
 pub mod stack;
 pub mod stage;

@@ -4,7 +4,7 @@ use crate::node::{MOST, Node, fetch, get, put};
 use crate::reduce::fold::Parts;
 use crate::reduce::shape::stack::Lanes;
 use crate::reduce::shape::warp::meet_lanes;
-use warpfold_simt::{Global, Order, Shared, Simt};
+use warpfold_simt::{Global, Order, Pack, Shared, Simt};
 
 /// Words of shared memory for one node of each of 32 warps.
 pub const SLOTS: usize = 32 * MOST;
@@ -39,53 +39,73 @@ pub const fn abreast(words: u32) -> u64 {
     }
 }
 
-/// The part of `count` parts from number `first`; warp 0 gets it.
+/// Parts side by side.
+#[derive(Clone, Copy)]
+pub struct Left {
+    /// All parts.
+    pub parts: Global<u32>,
+    /// The number of the first of these among them.
+    pub first: usize,
+    /// How many these are.
+    pub count: u64,
+    /// Whether an earlier launch left them, so that they are read by lines, as elements are.
+    pub there: bool,
+}
+
+/// Their part; warp 0 gets it.
 #[inline(always)]
-pub fn reduce<S: Simt, F: Parts>(
-    s: &S,
-    f: &F,
-    slots: Shared<u32>,
-    parts: Global<u32>,
-    first: usize,
-    count: u64,
-) -> F::Part {
+pub fn reduce<S: Simt, F: Parts>(s: &S, f: &F, slots: Shared<u32>, left: Left) -> F::Part {
     match abreast(F::Part::WORDS) {
-        16 => reduce_by::<S, F, 16>(s, f, slots, parts, first, count),
-        4 => reduce_by::<S, F, 4>(s, f, slots, parts, first, count),
-        _ => reduce_by::<S, F, 1>(s, f, slots, parts, first, count),
+        16 => reduce_by::<S, F, 16>(s, f, slots, left),
+        4 => reduce_by::<S, F, 4>(s, f, slots, left),
+        _ => reduce_by::<S, F, 1>(s, f, slots, left),
     }
 }
 
-/// The part of the `count` parts of a row from number `first`, in the first of `lanes` lanes (a power of two); warps
-/// have several rows, and a lane has all of its parts at once.
+/// The part of a row's parts, in the first of `lanes` lanes (a power of two); warps have several rows, and a lane has
+/// all of its parts at once.
 #[inline(always)]
-pub fn beside<S: Simt, F: Parts>(s: &S, f: &F, parts: Global<u32>, first: usize, count: u64, lanes: u32) -> F::Part {
+pub fn beside<S: Simt, F: Parts>(s: &S, f: &F, left: Left, lanes: u32) -> F::Part {
     let own = (s.lane() & (lanes - 1)) as u64;
     let part = match abreast(F::Part::WORDS) {
-        16 => neighbours::<S, F, 16>(s, f, parts, first, 16 * own, count),
-        4 => neighbours::<S, F, 4>(s, f, parts, first, 4 * own, count),
-        _ => neighbours::<S, F, 1>(s, f, parts, first, own, count),
+        16 => neighbours::<S, F, 16>(s, f, left, 16 * own),
+        4 => neighbours::<S, F, 4>(s, f, left, 4 * own),
+        _ => neighbours::<S, F, 1>(s, f, left, own),
     };
     meet_lanes(s, f, part, lanes)
 }
 
-/// The part of `N` parts, 16, 4 or 1, from number `own` of `count`, of which the first is number `first`.
+/// Lines of 16 bytes that [`neighbours`] have, at most.
+const LINES: usize = 10;
+
+/// The part of `N` parts, 16, 4 or 1, from number `own` on.
 #[inline(always)]
-fn neighbours<S: Simt, F: Parts, const N: usize>(
-    s: &S,
-    f: &F,
-    parts: Global<u32>,
-    first: usize,
-    own: u64,
-    count: u64,
-) -> F::Part {
-    let some: [F::Part; N] = warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |j| {
-            let k = own + j as u64;
-            if s.branch(k < count) { fetch(s, parts, first + k as usize, f.nothing()) } else { f.nothing() }
-        },
-    );
+fn neighbours<S: Simt, F: Parts, const N: usize>(s: &S, f: &F, left: Left, own: u64) -> F::Part {
+    let (words, first) = (F::Part::WORDS as usize, (left.first + own as usize) * F::Part::WORDS as usize);
+    let some: [F::Part; N] = if N > 1 && s.branch(left.there && own + N as u64 <= left.count && first.is_multiple_of(4))
+    {
+        // Word by word, a warp would ask for each sector eight times.
+        let lines: [[u32; 4]; LINES] = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| if 4 * k < N * words { s.load(left.parts.cast::<Pack<u32, 4>>(), first / 4 + k).0 } else { [0; 4] },
+        );
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |j| f.nothing().map(|i, _| lines[(j * words + i as usize) / 4][(j * words + i as usize) % 4]),
+        )
+    } else {
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |j| {
+                let is = own + (j as u64) < left.count;
+                if s.branch(is) {
+                    fetch(s, left.parts, left.first + own as usize + j, f.nothing())
+                } else {
+                    f.nothing()
+                }
+            },
+        )
+    };
     let two = |j: usize| f.meet(some[j], some[j + 1]);
     let four = |j: usize| f.meet(two(j), two(j + 2));
     let eight = |j: usize| f.meet(four(j), four(j + 4));
@@ -98,20 +118,12 @@ fn neighbours<S: Simt, F: Parts, const N: usize>(
 
 /// As [`reduce`], with `N` parts of each thread at a time: 16, 4 or 1.
 #[inline(always)]
-fn reduce_by<S: Simt, F: Parts, const N: usize>(
-    s: &S,
-    f: &F,
-    slots: Shared<u32>,
-    parts: Global<u32>,
-    first: usize,
-    count: u64,
-) -> F::Part {
+fn reduce_by<S: Simt, F: Parts, const N: usize>(s: &S, f: &F, slots: Shared<u32>, left: Left) -> F::Part {
     let mut stack = Lanes::new(f.nothing());
     let at_once = s.block_dim_x() as u64 * N as u64;
     let (mut done, mut i) = (0, 0);
-    while s.again(done < count) {
-        let own = done + (s.thread_x() * N as u32) as u64;
-        let part = neighbours::<S, F, N>(s, f, parts, first, own, count);
+    while s.again(done < left.count) {
+        let part = neighbours::<S, F, N>(s, f, left, done + (s.thread_x() * N as u32) as u64);
         let part = meet_warps(s, f, slots, meet_lanes(s, f, part, 32));
         stack.push_part(s, f, i, part);
         s.barrier();
@@ -136,9 +148,10 @@ pub const fn grouped(words: u32) -> u64 {
 /// warps, so they fit its slots.
 pub const PANEL_GROUP: u64 = 64;
 
-/// Parts that the blocks of one row or panel need room for: one each, and one for each group of blocks, and so on.
+/// Parts that the blocks of one row or panel need room for: one each, and one for each group of blocks, and so on; so
+/// many that the next ones' begin with a line.
 pub const fn room(blocks: u64) -> u64 {
-    blocks + blocks / 32 + 4
+    (blocks + blocks / 32 + 4).next_multiple_of(4)
 }
 
 /// Counters that they need in groups of `size`: one for each group, one for each group of groups, and so on.

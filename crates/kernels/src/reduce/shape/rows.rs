@@ -9,7 +9,7 @@ use crate::node::{Node, get, publish, put};
 use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
-use crate::reduce::shape::parts::{self, SLOTS, Turn, group};
+use crate::reduce::shape::parts::{self, Left, SLOTS, Turn, group};
 use crate::reduce::shape::piece::{Outputs, Piece, Row, divide, share};
 use crate::reduce::shape::warp::meet_lanes;
 use warpfold_simt::Simt;
@@ -81,7 +81,8 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
         (number, mine) = (own * each as u64 + share(lane, shape.abreast) as u64, 0);
         let first = Turn::first(number, 0, shape.all as u64, 1).own() as usize;
         let count = if number < shape.outputs.total { shape.all as u64 } else { 0 };
-        part = parts::beside(s, f, call.partials(), first, count, shape.abreast);
+        let left = Left { parts: call.partials(), first, count, there: true };
+        part = parts::beside(s, f, left, shape.abreast);
         lane &= shape.abreast - 1;
     } else if s.branch(!alone) {
         // A place is looked up while its chunk is there, and counted from the row's start.
@@ -104,7 +105,8 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
             if s.branch(!there && s.get(last, 0) == 0) {
                 return;
             }
-            part = parts::reduce(s, f, slots, workspace, turn.from() as usize, turn.count());
+            let left = Left { parts: workspace, first: turn.from() as usize, count: turn.count(), there };
+            part = parts::reduce(s, f, slots, left);
             if s.branch(s.thread_x() == 0 && !there) {
                 turn.reset(s, counters);
             }

@@ -2,10 +2,26 @@
 //!
 //! Idea: rows of parts in shared memory, which meet in pairs until one is left of each group. Bottleneck: barriers.
 
-use crate::node::{get, put};
+use crate::node::{Node, get, put};
 use crate::reduce::fold::Parts;
 use crate::reduce::shape::piece::share;
 use warpfold_simt::{Shared, Simt};
+
+/// Words of shared memory for a part of each of `wide` columns of 32 lanes of 8 warps.
+pub const fn slots<P: Node>(wide: usize) -> usize {
+    256 * wide * P::WORDS as usize
+}
+
+/// Words of shared memory that suffice for those, and, before that, for five levels of subtrees of each thread.
+pub const fn deep<P: Node, N: Node>(wide: usize) -> usize {
+    let own = 256 * wide * 5 * N::WORDS as usize;
+    if own > slots::<P>(wide) { own } else { slots::<P>(wide) }
+}
+
+/// Words of shared memory for a thread's own parts of eight elements: eight of them, in four levels.
+pub const fn deep_any<P: Node>() -> usize {
+    256 * 4 * P::WORDS as usize
+}
 
 /// Parts in shared memory: rows of `wide` of them.
 #[derive(Clone, Copy)]

@@ -38,7 +38,11 @@ impl<F: Heap, Q: Gather> Piece for Free<F, Q> {
         let mut acc = f.start();
         let mut t = 0;
         while s.again(t < tiles && (tile + t) as u64 * (full as u64) < row.len) {
-            let here = Tile::of::<F::Bits, Q>(row, tile + t);
+            let here = if Q::SEVERAL {
+                Tile::of::<F::Bits, Q>(row, tile + t)
+            } else {
+                Tile::lined::<F::Bits, Q>(row, tile + t)
+            };
             let place = (tile + t) * 256;
             if s.branch(here.is_even::<F::Bits>()) {
                 let w = here.even(s);
@@ -106,9 +110,9 @@ impl<F: Heap, Q: Gather> Free<F, Q> {
         acc
     }
 
-    /// Takes a tile that does not begin and end with a line. Order is no matter, so lines are taken as they are, but
-    /// for the first and the last. Line `q` has place `place + q`, so that the place of an element, counted in lines,
-    /// is that of the pack that it is in, or the next; the last may be the 257th.
+    /// Takes a tile that does not begin and end with a line: its lines as they are, but for the first and the last.
+    /// Line `q` has place `place + q`, so that the place of an element, counted in lines, is that of the pack that it
+    /// is in, or the next; the last may be the 257th.
     #[inline(always)]
     fn uneven<S: Simt>(&self, s: &S, mut acc: F::Acc, here: &Tile, place: u32) -> F::Acc {
         let (f, lane) = (&self.0, s.lane());

@@ -39,6 +39,22 @@ impl Tile {
         Self { base, shift, valid, beyond: end > row.end(), torn: left < valid as u64, first }
     }
 
+    /// The same for elements in any order, of a row in one run: of 256 lines, but that the first begins with the row,
+    /// and the last ends with it, so that only these are not whole.
+    #[inline(always)]
+    pub fn lined<B: Bits, Q: Sequence>(row: &Row<Q>, tile: u32) -> Self {
+        let whole = 256 * B::PER as u64;
+        let shift = row.x as u32 & 15;
+        let skip = (shift / B::SIZE) as u64;
+        let is_last = (tile as u64 + 1) * whole >= row.len;
+        let first = if tile == 0 { 0 } else { tile as u64 * whole - skip };
+        let end = if is_last { row.len } else { (tile as u64 + 1) * whole - skip };
+        let base = row.x + first * B::SIZE as u64;
+        let (shift, valid) = (base as u32 & 15, (end - first) as u32);
+        let beyond = ((base + (valid * B::SIZE) as u64 + 15) & !15) > row.end();
+        Self { base, shift, valid, beyond, torn: false, first }
+    }
+
     /// Lines that have some of its elements, at most 257.
     #[inline(always)]
     fn count<B: Bits>(&self) -> u32 {
