@@ -13,7 +13,8 @@ fn case(i: usize, seed: &mut u64) -> Case {
     let axis = |len| Axis { len, gap: 0, reversed: false, broadcast: false, reduced: true };
     let run = RUNS[pick(RUNS.len(), seed)];
     let mut axes = vec![axis(run)];
-    let rest = (20_000 + pick(60_000, seed)) / run;
+    // Now and then tiles of as many rows as there is room for.
+    let rest = (20_000 + if pick(20, seed) == 0 { 200_000 } else { pick(60_000, seed) }) / run;
     // The outer axes of rows and of columns, if there are any.
     let [rows, columns] =
         [pick(2, seed), pick(3, seed) / 2].map(|is| if is == 1 { ROWS[pick(ROWS.len(), seed)] } else { 1 });

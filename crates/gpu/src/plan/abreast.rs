@@ -9,7 +9,7 @@ use super::choose::Fold;
 use super::limits::Limits;
 use super::parts::{joined, parting};
 use super::policy::{
-    ABREAST_BLOCKS, ABREAST_COLUMNS, ABREAST_OTHERS, ABREAST_START, ABREAST_SUMS, ABREAST_TRIED, WARPS,
+    ABREAST_BLOCKS, ABREAST_COLUMNS, ABREAST_OTHERS, ABREAST_START, ABREAST_SUMS, ABREAST_TILES, ABREAST_TRIED, WARPS,
 };
 use super::tiled::{Columns, Laid, axes, outer};
 use super::transpose::{Asked, Copied};
@@ -30,6 +30,7 @@ fn is_better(fold: &Fold, problem: &Problem, rows: usize, window: usize) -> bool
         "var_f32" | "var_f64" | "livemean_f32" | "livevar_f32" => ABREAST_OTHERS,
         _ => 0,
     };
+    // The kernel needs a window of rows in any case: a subtree goes on in one next column at most.
     power <= most && rows >= 3 * window
 }
 
@@ -52,8 +53,8 @@ pub(super) fn abreast(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> 
         high = outer.remove(i);
     }
     let beside = run.len * high.len;
-    // Sixteen columns: a warp has two tiles, one below the other.
-    let tiles = if 2 * beside == LANES && down.len() == 1 { 2 } else { 1 };
+    // Sixteen columns: a warp has two tiles, one below the other, if there are rows for all warps of a block.
+    let tiles = if 2 * beside == LANES && down.len() == 1 && *rows >= ABREAST_TILES * window { 2 } else { 1 };
     if tiles == 1 && beside < ABREAST_COLUMNS {
         return None;
     }

@@ -224,12 +224,15 @@ pub const TILED_GROUP: usize = 64;
 /// The largest power of two that divides the length of the innermost reduced axis, up to which lanes walk down columns
 /// of sums abreast: a quarter of it for f64. Above, nodes and subtrees of columns were faster.
 pub const ABREAST_SUMS: usize = 16;
-/// The same of variances, and of what skips NaN.
+/// The same of variances, and of means that skip NaN.
 pub const ABREAST_OTHERS: usize = 32;
 /// Columns side by side, from which on they do: of fewer, but 16, too many lanes have none. On an H200, sum bf16
 /// (28,4793491) in Fortran order took 240 us so, and 145 by tiles; sum f32 (51,32896,40) in order 2,1,0 159 and as
 /// nodes 99; 601 columns 123 and 169. Between these it was not measured.
 pub const ABREAST_COLUMNS: usize = 96;
+/// Windows of a column of 16, from which on they do: 8 for each tile of a block. Fewer were not measured; of 3, three
+/// quarters of a block's lanes would have none.
+pub const ABREAST_TILES: usize = 128;
 /// Blocks of 8 warps that a multiprocessor holds of the kernel that does.
 pub const ABREAST_BLOCKS: usize = 2;
 /// Rows that a block of that kernel could have read until it begins. A guess.

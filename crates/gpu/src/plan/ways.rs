@@ -80,6 +80,7 @@ fn columns_that_follow_one_another_are_walked_abreast_unless_they_have_subtrees_
     assert_eq!(ways(Op::Sum, DType::BF16, &[601, 74_441, 3], &[2, 1, 0], &[1, 2]), "abreast rows");
     // A warp has two tiles of 16 columns; of others there are too few, or too few rows.
     assert_eq!(of(Op::Sum, DType::BF16, &[16, 8_388_609]), "abreast rows");
+    assert_eq!(ways(Op::Sum, DType::F32, &[20_000, 16, 97], &[0, 2, 1], &[0, 1, 2]), "tiled rows");
     assert_eq!(of(Op::Std, DType::F64, &[21, 1_597_831]), "tiled rows");
     assert_eq!(of(Op::Mean, DType::F64, &[860_370, 39]), "tiled rows");
     // Whole subtrees, and nodes.

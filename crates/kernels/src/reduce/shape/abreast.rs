@@ -68,7 +68,7 @@ params! {
         pub fresh: u32,
         /// Tiles of a warp, one below the other, if runs are short: then rows have one axis. Otherwise one.
         pub tiles: u32,
-        /// Rows that subtrees go on for in the next column, at most.
+        /// Rows that subtrees go on for below the tile, or in the next column, at most.
         pub beyond: u32,
         /// Bytes of an element.
         pub size: u32,

@@ -7,7 +7,7 @@ use crate::reduce::shape::split::STEPS;
 use crate::source::{Bits, words};
 use warpfold_simt::{ALL, Global, Simt};
 
-/// One tile of a row: 8 steps of 32 packs, or what is left of them.
+/// One tile of a row: 8 steps of 32 packs, or what is left of them; a last one by lines may have 257.
 ///
 /// Memory is read in *lines* of 16 bytes at multiples of 16, of which a pack has two if the row does not start at one.
 #[derive(Clone, Copy)]
