@@ -53,7 +53,7 @@ fn case(i: usize, seed: &mut u64) -> Case {
 #[test]
 fn columns_abreast_have_the_bits_of_the_cpu_and_no_fault() {
     let (on, mut seed) = (Emulated::new(), 77);
-    let count = cases(150);
+    let count = cases(100);
     let ran = check_all(&on, (0..count).map(|i| case(i, &mut seed)));
     assert!(ran["abreast"] as usize > count / 5, "{ran:?}");
 }

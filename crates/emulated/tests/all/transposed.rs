@@ -81,7 +81,7 @@ fn tiled(i: usize, seed: &mut u64) -> Case {
 #[test]
 fn tiles_have_the_bits_of_the_cpu_and_no_fault() {
     let (on, mut seed) = (Emulated::new(), 12);
-    let count = cases(150);
+    let count = cases(110);
     let ran = check_all(&on, (0..count).map(|i| tiled(i, &mut seed)));
     assert!(ran["tiled"] as usize > count / 8, "{ran:?}");
 }
