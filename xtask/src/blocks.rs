@@ -18,6 +18,7 @@
 //! alone, with up to 32 bytes; those whose code for few rows changed with them have what they had.
 //! `select_` kernels have four, with up to 220 bytes where candidates are put down or leave: with none of these bytes
 //! and two to three blocks they took a third longer (`bench/record/nvidia-h200/2026-11-30/select.txt`).
+//! `abreast_` kernels have two, timed with three before rows were read ahead, and with two alone since.
 //! Sweeps (`rowswept_`) have one, of more threads: with two, those of bf16 spilled and took 255 us for 242 (rms norm
 //! (32768,4096)), 390 for 285 (layer norm).
 

@@ -1,7 +1,7 @@
 //! Plans of reductions in the order of the tree of columns that lie side by side and follow one another: lanes walk
 //! down them abreast, and leave parts of whole subtrees, which another launch reduces.
 
-use warpfold_array::problem::{Dim, Problem};
+use warpfold_array::problem::Problem;
 use warpfold_kernels::reduce::shape::abreast::{Abreast, ROWS};
 use warpfold_kernels::reduce::shape::map::Divisor;
 
@@ -11,7 +11,7 @@ use super::parts::{joined, parting};
 use super::policy::{
     ABREAST_BLOCKS, ABREAST_COLUMNS, ABREAST_OTHERS, ABREAST_START, ABREAST_SUMS, ABREAST_TILES, ABREAST_TRIED, WARPS,
 };
-use super::tiled::{Columns, Laid, axes, outer};
+use super::tiled::{Columns, Laid, NO_AXIS, axes, going_on, outer};
 use super::transpose::{Asked, Copied};
 
 /// Lanes of a warp.
@@ -47,11 +47,7 @@ pub(super) fn abreast(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> 
     let planner = parting(&asked, &numbered, limits);
     let mut outer = outer(&numbered, &columns);
     let down = &numbered.reduced[*split..];
-    // Another axis may go on where the run ends.
-    let mut high = Dim { len: 1, x: 0, mask: 0, out: 0 };
-    if let Some(i) = outer.iter().rposition(|axis| *start == [0; 2] && axis.x == run.x * run.len as isize) {
-        high = outer.remove(i);
-    }
+    let high = going_on(&mut outer, &columns).unwrap_or(NO_AXIS);
     let beside = run.len * high.len;
     // Sixteen columns: a warp has two tiles, one below the other, if there are rows for all warps of a block.
     let tiles = if 2 * beside == LANES && down.len() == 1 && *rows >= ABREAST_TILES * window { 2 } else { 1 };

@@ -65,6 +65,15 @@ pub(super) fn outer(problem: &Problem, of: &Columns) -> Vec<Dim> {
     outer
 }
 
+/// An axis of one place.
+pub(super) const NO_AXIS: Dim = Dim { len: 1, x: 0, mask: 0, out: 0 };
+
+/// Takes out the axis that goes on where the run ends, if there is one.
+pub(super) fn going_on(outer: &mut Vec<Dim>, Columns { run, start, .. }: &Columns) -> Option<Dim> {
+    let i = outer.iter().rposition(|axis| *start == [0; 2] && axis.x == run.x * run.len as isize)?;
+    Some(outer.remove(i))
+}
+
 impl Columns {
     /// Those with so many reduced axes, if elements of neighbouring columns share lines.
     fn of(problem: &Problem, split: usize) -> Option<Self> {
@@ -164,11 +173,7 @@ pub(super) fn tiled(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Op
     if !whole && rows < window {
         return None;
     }
-    // Another axis may go on where the run ends.
-    let mut high = Dim { len: 1, x: 0, mask: 0, out: 0 };
-    if let Some(i) = outer.iter().rposition(|axis| !whole && start == [0; 2] && axis.x == run.x * run.len as isize) {
-        high = outer.remove(i);
-    }
+    let high = if whole { None } else { going_on(&mut outer, &columns) }.unwrap_or(NO_AXIS);
     let columns = run.len * high.len;
 
     let mut down: Vec<Dim> = numbered.reduced[split..].to_vec();
