@@ -2,11 +2,12 @@
 """Times operations on rows of tensors through `wf.torch` beside PyTorch's own, and checks their bits.
 
     pip install warpfold torch
-    bench/rows_bench.py [--device cuda|cpu] [--samples 15] [--filter WORDS] [--random SEED [--cases 100]] [--compile [N]]
-                        [--json FILE]
+    bench/rows_bench.py [--device cuda|cpu] [--samples 15] [--filter WORDS] [--random SEED [--windows] [--cases 100]]
+                        [--compile [N]] [--json FILE]
 
 Softmax, norms, losses, pooling and top_k, forward and backward, bfloat16 and float32; with a seed, random ones of them, of
-rows of 64 to 262144 elements (a third powers of two, a third as models have them, a third any), 64 to 256 MiB. Sides
+rows of 64 to 262144 elements (a third powers of two, a third as models have them, a third any), 64 to 256 MiB, or with
+`--windows` random pooling of planes of 5 to 224 elements a side, 32 to 128 MiB. Sides
 take turns, all tensors were made before. On a GPU a sample is the time between two events of the stream, which sleeps
 before the first, so that what the function queues is there when the GPU comes to it: a sample is the GPU's time, not
 the host's. On a CPU it is the time of the eleventh call in a row. If liger-kernel is installed it is a side, too, of
@@ -52,6 +53,7 @@ def options():
     parser.add_argument("--samples", type=int, default=15)
     parser.add_argument("--filter", default="", help="only cases whose names have all of these words")
     parser.add_argument("--random", type=int, metavar="SEED", help="random rows in place of those named here")
+    parser.add_argument("--windows", action="store_true", help="with --random: random pooling in place of rows")
     parser.add_argument("--cases", type=int, default=100, help="how many random ones")
     parser.add_argument("--seconds", type=float, default=1e9, help="after so many no other case is begun")
     parser.add_argument(
@@ -59,7 +61,10 @@ def options():
         help="PyTorch compiled, too, of the first N cases: half a minute for each",
     )
     parser.add_argument("--json", help="where all samples are written")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.windows and args.random is None:
+        parser.error("--windows are random ones: give --random SEED, too")
+    return args
 
 
 def cases():
@@ -153,6 +158,27 @@ def random_cases(seed, count):
             yield f"{name} backward {str(dtype)[6:]} {shape}", 3, lambda s=shape, d=dtype, n=name: pulled(s, d, n)
         else:
             yield f"{name} {str(dtype)[6:]} {shape}", 2, lambda s=shape, d=dtype, n=name: softmax(s, d, n)
+
+
+def random_windows(seed, count):
+    """As [`cases`], of random windows of two axes: half of them as large as their strides or of three by three."""
+    of = numbers.Random(seed)
+    for _ in range(count):
+        dtype = of.choice([torch.bfloat16, torch.bfloat16, torch.float32])
+        height = of.choice([7, 14, 28, 56, 112, 224, of.randint(5, 224)])
+        width = of.choice([height, height, of.randint(5, 224)])
+        size = of.choice([2, 3, 3, of.randint(1, 5), of.randint(1, min(height, width, 13))])
+        windows = {"kernel_size": size, "stride": of.choice([size, 1, 2, of.randint(1, size)])}
+        windows["padding"] = of.choice([0, size // 2])
+        planes = (of.choice([32, 64, 128]) << 20) // dtype.itemsize // height // width
+        channels = of.choice([3, 64, 256])
+        shape = (max(1, planes // channels), channels, height, width)
+        name, backward = of.choice(["avg_pool2d", "max_pool2d"]), of.random() < 0.5
+        wide = windows["stride"] ** 2
+        own = (1 + 8 / dtype.itemsize if name == "max_pool2d" else 1) / wide
+        title = f"{name}{' backward' if backward else ''} {str(dtype)[6:]} {shape} {windows}"
+        make = lambda s=shape, d=dtype, n=name, w=windows, b=backward: pooling(s, d, n, w, backward=b)  # noqa: E731
+        yield title, 1 + (own if backward else wide), make
 
 
 # Rows, and how many of each are chosen.
@@ -416,7 +442,8 @@ def main():
     record = {**about, "warpfold": wf.__version__, "cases": []}
     print(", ".join(f"{key} {value}" for key, value in about.items()))
     end = clock.monotonic() + args.seconds
-    for name, passes, make in cases() if args.random is None else random_cases(args.random, args.cases):
+    random = random_windows if args.windows else random_cases
+    for name, passes, make in cases() if args.random is None else random(args.random, args.cases):
         if not all(word in name for word in args.filter.split()):
             continue
         if clock.monotonic() > end:

@@ -19,17 +19,24 @@ struct Problem {
 
 impl Problem {
     fn new(r: &mut Random, elements: usize, dilated: bool) -> Self {
-        let axes = 1 + r.below(3);
+        // Half of them have few elements, for which there are kernels of their own.
+        let is_few = r.chance(50);
+        let axes = 1 + r.below(if is_few { 2 } else { 3 });
         let batch = r.below(4);
         let mut room = elements;
         let mut numbers: [Vec<usize>; 4] = Default::default();
         let mut inner = Vec::new();
         for _ in 0..axes {
-            let (most, widest) = ([3, 12, 40, 300][r.below(4)], [2, 3, 5, 20][r.below(4)]);
+            let (most, widest) = ([3, 12, 40, 300][r.below(4)], if is_few { 3 } else { [2, 3, 5, 20][r.below(4)] });
             let len = 1 + r.below(room.min(most));
             room = (room / len).max(1);
             // Some windows have all of an axis.
-            let size = if r.chance(15) { len } else { 1 + r.below(len.min(widest)) };
+            // Some windows have all of an axis, or are longer.
+            let size = match r.below(20) {
+                0..3 => len,
+                3 => len + r.below(4),
+                _ => 1 + r.below(len.min(widest)),
+            };
             let padding = if r.chance(50) { 0 } else { r.below(size / 2 + 1) };
             let dilation = if dilated && r.chance(40) { 1 + r.below(3) } else { 1 };
             let stride = if r.chance(40) { size } else { 1 + r.below(size + 2) };
@@ -124,6 +131,33 @@ pub fn edges(stream: &Stream) {
         let want = cpu::max_pool_backward(gradient.view(), indices, &shape[1..], &options);
         let got = gpu::max_pool_backward(of_x.view(), of_indices.view(), &shape[1..], &options, stream);
         assert_eq!(compared(got, want, stream), None, "{about}");
+    }
+}
+
+/// Gradients of any bits over divisors of many kinds, which kernels find by products: subnormal ones, and those whose
+/// quotients are, are among them.
+pub fn quotients(stream: &Stream, count: usize) {
+    let r = &mut Random(11);
+    let mut bits: Vec<u64> = (0..count).map(|_| r.next()).collect();
+    // The ends of each binade, and what is near them.
+    bits.extend((0..2048u64).flat_map(|exponent| [0, 1, (1 << 52) - 1].map(|fraction| exponent << 52 | fraction)));
+    let narrow: Vec<f32> = bits.iter().map(|bits| f32::from_bits((bits >> 32) as u32)).collect();
+    let wide: Vec<f64> = bits.iter().map(|&bits| f64::from_bits(bits)).collect();
+    let shape = [1, bits.len()];
+    let arrays = [ArrayRef::from_slice(&narrow, &shape), ArrayRef::from_slice(&wide, &shape)];
+    for gradient in arrays.map(|array| array.expect("a shape")) {
+        let there = cuda::Array::upload(stream, gradient).expect("room");
+        for divisor in [3, 5, 7, 9, 49, 169, 641, 12_543, 1_000_003, (1 << 22) - 1, -3, 1 << 22, (1 << 24) + 1] {
+            for size in [2, 3] {
+                // An element is in one window, or in two.
+                let options =
+                    Pool { kernel_size: &[size], stride: &[2], divisor_override: Some(divisor), ..Pool::default() };
+                let inner = [2 * bits.len() + size - 2];
+                let want = cpu::avg_pool_backward(gradient, &inner, &options);
+                let got = gpu::avg_pool_backward(there.view(), &inner, &options, stream);
+                assert_eq!(compared(got, want, stream), None, "{} over {divisor}, windows of {size}", gradient.dtype());
+            }
+        }
     }
 }
 

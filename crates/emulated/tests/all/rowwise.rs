@@ -81,17 +81,25 @@ fn losses_of_two_arrays_have_the_bits_of_the_cpu() {
 
 #[test]
 fn means_of_windows_have_the_bits_of_the_cpu() {
-    run(windows::average, 300);
+    run(windows::average, 400);
+    // More multiprocessors have more bands of rows.
+    cases::many(&Emulated::of(16).stream, windows::average, 400, 600, 1 << 11);
 }
 
 #[test]
 fn greatest_elements_of_windows_have_the_bits_of_the_cpu() {
-    run(windows::max, 300);
+    run(windows::max, 400);
+    cases::many(&Emulated::of(16).stream, windows::max, 400, 600, 1 << 11);
 }
 
 #[test]
 fn windows_that_fill_a_tree_have_the_bits_of_the_cpu() {
     windows::edges(&Emulated::new().stream);
+}
+
+#[test]
+fn gradients_of_any_bits_are_divided_as_the_cpu_divides() {
+    windows::quotients(&Emulated::new().stream, 1 << 12);
 }
 
 /// Rows of which a warp has several, of exactly so many quarters of its chunk, of other lengths, and longer than a

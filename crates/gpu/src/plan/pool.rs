@@ -6,7 +6,8 @@ use warpfold_core::pool::{Divisor as Divides, Window};
 use warpfold_cpu::pool::Call;
 use warpfold_kernels::block::THREADS;
 use warpfold_kernels::pool::along::Along;
-use warpfold_kernels::pool::{ELEMENTS, FIXED, LARGE, MOST as MOST_OF_PLANE, PADDED, PLANES, POWER, Pool, PoolAt};
+use warpfold_kernels::pool::{ELEMENTS, FEW, FIXED, LARGE, MOST as MOST_OF_PLANE, PADDED, PLANES, POWER};
+use warpfold_kernels::pool::{Pool, PoolAt, QUICK, few};
 use warpfold_kernels::reduce::recipe::code;
 use warpfold_kernels::reduce::shape::map::Divisor;
 
@@ -18,6 +19,31 @@ const MOST: usize = 1 << 30;
 
 /// Threads for each multiprocessor, about; not measured. Each has a window of as many planes as are left for it.
 const THREADS_EACH: u64 = 4 * 2048;
+
+/// Bytes of a place of a patch: elements of four planes.
+const PLACE: u32 = 16;
+/// Places of a block's elements: four blocks of a multiprocessor, not measured otherwise.
+const MOST_PLACES: usize = 3000;
+/// Results of a block in four planes, if planes are small: two for each thread.
+const RESULTS: usize = 512;
+
+/// Fewer results in four planes than this are no work for a block, more than that are too much for a few of them. Not
+/// measured.
+const FEWEST_RESULTS: usize = 64;
+const MOST_RESULTS: usize = 1024;
+
+/// What a block has of planes, where their elements are brought to shared memory.
+#[derive(Clone, Copy)]
+struct Patch {
+    /// Rows of results.
+    band: usize,
+    /// Of a plane.
+    bands: usize,
+    /// Fours of planes.
+    fours: usize,
+    /// Places of a four.
+    places: usize,
+}
 
 /// The greatest common divisor.
 fn common(a: usize, b: usize) -> usize {
@@ -92,12 +118,11 @@ impl Pooling<'_> {
     pub fn plan(&self, source: &Source, limits: &Limits) -> Option<Launch<PoolAt>> {
         let Call { inputs, outputs, planes, .. } = *self.call;
         let (results, sources) = if self.backward { (inputs, outputs) } else { (outputs, inputs) };
-        let (mut axis, mut leaves) = ([Along::default(); 3], 1u64);
+        let (mut axis, mut most) = ([Along::default(); 3], [0; 3]);
         for (i, along) in axis.iter_mut().enumerate() {
-            let most;
-            (*along, most) = self.along(i, [results[i], sources[i]], source.elements[i])?;
-            leaves *= most as u64;
+            (*along, most[i]) = self.along(i, [results[i], sources[i]], source.elements[i])?;
         }
+        let leaves: u64 = most.iter().map(|&most| most as u64).product();
         let of_plane = |lens: [usize; 3]| {
             lens.iter().try_fold(1usize, |all, &len| all.checked_mul(len)).filter(|&all| (all as u64) < MOST_OF_PLANE)
         };
@@ -109,15 +134,30 @@ impl Pooling<'_> {
             (Of::Max, false) => ("max", false),
             (Of::Max, true) => ("max_backward", true),
         };
-        let is_large = has_sums && leaves >= LARGE;
-        let entry = match (is_large, self.dtype) {
-            (false, dtype) => format!("pool_{name}_{dtype}"),
-            (true, DType::F64) => format!("pool_{name}_large_f64"),
-            (true, _) => format!("pool_{name}_large_f32"),
-        };
-        let groups = planes.div_ceil(if is_large { 1 } else { PLANES }) as u64;
-        let share = (limits.multiprocessors as u64 * THREADS_EACH).div_ceil(results).min(groups);
         let (divides, divisor) = self.divisor();
+        let has_means = !self.backward && self.of != Of::Max;
+        let is_large = has_sums && leaves >= LARGE;
+        let few = most.into_iter().max().filter(|_| self.is_few(most, source, &axis, divisor));
+        let patch = if few.is_none() && !is_large { self.patch(most, source, &axis, limits) } else { None };
+        let wide = if self.dtype == DType::F64 { DType::F64 } else { DType::F32 };
+        let entry = match (few, &patch) {
+            (Some(_), _) => format!("pool_few_{name}_{}", self.dtype),
+            (None, Some(_)) => format!("pool_patch_{name}_{wide}"),
+            (None, None) => format!("pool_{name}_{}{wide}", if is_large { "large_" } else { "" }),
+        };
+        let abreast = match few {
+            Some(most) => few::planes(most, self.dtype.size(), has_means),
+            None if is_large => 1,
+            None => PLANES,
+        };
+        // Kernels of few elements have fewer planes than that one by one.
+        let groups = if few.is_some() && planes < abreast { planes } else { planes.div_ceil(abreast) } as u64;
+        let share = (limits.multiprocessors as u64 * THREADS_EACH).div_ceil(results).min(groups);
+        let Patch { band, bands, fours, places } = patch.unwrap_or(Patch { band: 1, bands: 1, fours: 1, places: 1 });
+        if patch.is_some() && axis[2].sources == 1 {
+            // From a row's one element to the next row's.
+            axis[2].step = self.dtype.size() as i64;
+        }
         let call = Pool {
             at: PoolAt::default(),
             axis,
@@ -132,9 +172,98 @@ impl Pooling<'_> {
             divisor,
             dtype: code(self.dtype),
             divides,
+            most: few.unwrap_or(0) as u32,
+            band: band as u32,
+            bands: Divisor::new(bands as u64),
+            fours: fours as u64,
+            places: Divisor::new(places as u64),
+            slots: Divisor::new(band as u64 * axis[2].split.by),
         };
-        let grid = i32::try_from((results * share).div_ceil(THREADS as u64)).ok()? as u32;
-        Some(Launch::new(entry, grid, THREADS, &call))
+        let blocks = match patch {
+            Some(_) => (planes.div_ceil(PLANES).div_ceil(fours) * bands) as u64,
+            None => (results * share).div_ceil(THREADS as u64),
+        };
+        let mut launch = Launch::new(entry, i32::try_from(blocks).ok()? as u32, THREADS, &call);
+        launch.room = patch.map_or(0, |_| PLACE * (self.arrays() * (1 + fours * places)) as u32);
+        Some(launch)
+    }
+
+    /// Whether the kernels of few elements have it, of which a result takes `most` along each axis: those lie beside one
+    /// another in memory, planes at equal steps, and gradients are divided by numbers that [`QUICK`] divides by.
+    fn is_few(&self, most: [usize; 3], source: &Source, axis: &[Along; 3], divisor: f64) -> bool {
+        let is_dense = axis[2].sources == 1 || axis[2].step == self.dtype.size() as i64;
+        let is_even = source.inner == self.call.planes;
+        let of_window = self.call.windows.iter().try_fold(1u64, |all, window| all.checked_mul(window.size as u64));
+        let is_quick = match (self.of, self.backward) {
+            (Of::Average(Divides::Fixed(_)), true) => divisor.abs() < QUICK as f64,
+            (Of::Average(_), true) => of_window.is_some_and(|elements| elements < QUICK),
+            _ => true,
+        };
+        let are_near = axis.iter().all(|along| along.dilation == 1);
+        self.is_flat()
+            && is_dense
+            && is_even
+            && is_quick
+            && are_near
+            && most.iter().all(|most| (1..=FEW[self.backward as usize]).contains(most))
+    }
+
+    /// Arrays that a patch has: of gradients of the greatest elements there are indices, too.
+    fn arrays(&self) -> usize {
+        if self.of == Of::Max && self.backward { 2 } else { 1 }
+    }
+
+    /// The share of a block of the kernels that have patches of planes in shared memory: of windows of one or two axes in
+    /// planes that are dense, if rows of results and the elements that they take have room there.
+    fn patch(&self, most: [usize; 3], source: &Source, axis: &[Along; 3], limits: &Limits) -> Option<Patch> {
+        let along = &axis[1];
+        let [_, rows, columns] = axis.map(|along| along.sources as usize);
+        let size = self.dtype.size() as isize;
+        let is_dense = (columns == 1 || source.elements[2] == size)
+            && (rows == 1 || Some(source.elements[1]) == size.checked_mul(columns as isize));
+        let is_even = !self.backward || along.dilation == 1;
+        if self.dtype == DType::F64 || !is_dense || !is_even || !self.is_flat() {
+            return None;
+        }
+        let [height, width] = [along.split.by as usize, axis[2].split.by as usize];
+        let places = |band: usize| {
+            let taken = if self.backward {
+                (band - 1) / along.stride as usize + 1 + most[1]
+            } else {
+                (band - 1) * along.stride as usize + (along.size as usize - 1) * along.dilation as usize + 1
+            };
+            taken.min(rows) * columns
+        };
+        let fours = self.call.planes.div_ceil(PLANES);
+        // Of each array there is a place for nothing, too.
+        let room = (limits.shared_bytes / PLACE) as usize / self.arrays();
+        let most_places = (MOST_PLACES / self.arrays()).min(room.saturating_sub(1));
+        // Two blocks for each multiprocessor, if there are as many rows.
+        let wanted = 2 * limits.multiprocessors as usize;
+        let longest = height.div_ceil(wanted.div_ceil(fours));
+        // Longer bands take more: the longest that fits.
+        let (mut fits, mut beyond) = (0, longest + 1);
+        while fits + 1 < beyond {
+            let band = fits.midpoint(beyond);
+            if places(band) <= most_places { fits = band } else { beyond = band }
+        }
+        if fits == 0 {
+            return None;
+        }
+        let band = height.div_ceil(height.div_ceil(fits));
+        let (bands, places, results) = (height.div_ceil(band), places(band), band * width);
+        let each = (RESULTS / results).min(fours / wanted).min(most_places / places).max(1);
+        let blocks = bands * fours.div_ceil(each);
+        // Not of elements that mostly no window has, nor of results that a few threads, or a few blocks, would have.
+        let is_worth = results * most[1] * most[2] >= places
+            && each * results >= FEWEST_RESULTS
+            && (results <= MOST_RESULTS || 2 * blocks >= limits.multiprocessors as usize);
+        is_worth.then_some(Patch { band, bands, fours: each, places })
+    }
+
+    /// Whether windows have two axes, or one.
+    fn is_flat(&self) -> bool {
+        self.call.inputs[0] == 1 && self.call.outputs[0] == 1 && self.call.windows[0].size == 1
     }
 
     /// An axis, and how much of it a result takes at most.
@@ -216,6 +345,16 @@ mod tests {
     use warpfold_cpu::pool;
 
     fn planned(shape: &[usize], options: &pool::Pool<'_>, of: Of, backward: bool) -> Option<(String, u32)> {
+        planned_on(1, shape, options, of, backward)
+    }
+
+    fn planned_on(
+        multiprocessors: u32,
+        shape: &[usize],
+        options: &pool::Pool<'_>,
+        of: Of,
+        backward: bool,
+    ) -> Option<(String, u32)> {
         let call = Call::new("pool", shape, options).expect("windows that fit");
         let shape = if backward { &call.output_shape } else { shape };
         let mut strides = vec![4isize; shape.len()];
@@ -223,7 +362,7 @@ mod tests {
             strides[axis - 1] = strides[axis] * shape[axis] as isize;
         }
         let source = Source::of(shape, &strides, options.kernel_size.len()).expect("dense planes");
-        let limits = Limits { multiprocessors: 1, bandwidth: 1e12, aligned: true, shared_bytes: 227 << 10 };
+        let limits = Limits { multiprocessors, bandwidth: 1e12, aligned: true, shared_bytes: 227 << 10 };
         let launch = Pooling { call: &call, of, backward, dtype: DType::F32 }.plan(&source, &limits)?;
         Some((launch.entry, launch.grid))
     }
@@ -232,10 +371,24 @@ mod tests {
     fn kernels_are_chosen_by_the_elements_of_a_window() {
         let two = |size: &'static [usize]| pool::Pool { kernel_size: size, ..pool::Pool::default() };
         let average = Of::Average(Divides::Elements);
-        assert_eq!(planned(&[64, 64, 64], &two(&[2, 2]), average, false), Some(("pool_average_f32".into(), 32)));
+        assert_eq!(planned(&[64, 64, 64], &two(&[2, 2]), average, false), Some(("pool_few_average_f32".into(), 32)));
+        let named = |shape: &[usize], size| planned(shape, &two(size), average, false).map(|(name, _)| name);
+        assert_eq!(named(&[64, 64, 64], &[4, 2]), Some("pool_patch_average_f32".into()));
+        // A row of elements does not fit; one band of results would have too many of them.
+        assert_eq!(named(&[1, 64, 1 << 20], &[4, 2]), Some("pool_average_f32".into()));
+        let long = pool::Pool { kernel_size: &[1024], stride: &[256], ..pool::Pool::default() };
+        let entry = |multiprocessors| planned_on(multiprocessors, &[1, 16, 48_000], &long, average, true);
+        assert_eq!(entry(132).map(|(name, _)| name), Some("pool_average_backward_f32".into()));
+        assert_eq!(entry(4), Some(("pool_patch_average_backward_f32".into(), 4)));
         assert_eq!(planned(&[64, 64, 64], &two(&[32, 16]), average, false), Some(("pool_average_large_f32".into(), 2)));
         assert_eq!(planned(&[64, 64, 64], &two(&[32, 16]), Of::Max, false), Some(("pool_max_f32".into(), 1)));
-        assert_eq!(planned(&[64, 64, 64], &two(&[8, 8]), Of::Max, true), Some(("pool_max_backward_f32".into(), 32)));
+        // An element is in one window, however large; or in two of each axis; or in four.
+        let apart = |stride| pool::Pool { kernel_size: &[8, 8], stride, ..pool::Pool::default() };
+        let entry =
+            |stride: &'static [usize]| planned(&[64, 64, 64], &apart(stride), Of::Max, true).map(|(name, _)| name);
+        assert_eq!(entry(&[8, 8]), Some("pool_few_max_backward_f32".into()));
+        assert_eq!(entry(&[4, 4]), Some("pool_few_max_backward_f32".into()));
+        assert_eq!(entry(&[2, 4]), Some("pool_patch_max_backward_f32".into()));
     }
 
     #[test]

@@ -7,13 +7,41 @@ use warpfold_core::pool::gathered;
 use warpfold_core::{Element, Float};
 use warpfold_simt::Simt;
 
-/// A number over what the sum of a window is divided by.
+/// Numbers over what the sum of a window of so many elements is divided by.
 #[inline(always)]
-fn divided<S: Simt, F: Float + Element, const P: usize>(
+pub fn over<S: Simt, F: Float + Element, const P: usize>(s: &S, call: &Pool, x: [F; P], elements: u64) -> [F; P] {
+    divided_by(
+        s,
+        call,
+        x,
+        #[inline(always)]
+        || elements,
+    )
+}
+
+/// The same, of the window at a place.
+#[inline(always)]
+pub fn divided<S: Simt, F: Float + Element, const P: usize>(
     s: &S,
     call: &Pool,
     x: [F; P],
     window: impl Fn() -> [u32; 3],
+) -> [F; P] {
+    divided_by(
+        s,
+        call,
+        x,
+        #[inline(always)]
+        || elements(s, call, window()),
+    )
+}
+
+#[inline(always)]
+fn divided_by<S: Simt, F: Float + Element, const P: usize>(
+    s: &S,
+    call: &Pool,
+    x: [F; P],
+    elements: impl Fn() -> u64,
 ) -> [F; P] {
     let number = F::from_f64(call.divisor);
     if s.branch(call.divides == POWER) {
@@ -22,7 +50,7 @@ fn divided<S: Simt, F: Float + Element, const P: usize>(
             |x| x.mul(number),
         );
     }
-    let number = if s.branch(call.divides == FIXED) { number } else { F::from_count(elements(s, call, window())) };
+    let number = if s.branch(call.divides == FIXED) { number } else { F::from_count(elements()) };
     x.map(
         #[inline(always)]
         |x| x.div(number),
@@ -51,12 +79,7 @@ pub fn average<S: Simt, E: Elements, const P: usize, const L: usize>(s: &S, call
             let sums = walk.tree::<S, E::Number, P, L>(
                 s,
                 #[inline(always)]
-                |by, _| {
-                    planes.sources.map(
-                        #[inline(always)]
-                        |at| E::read(s, call.dtype, at.wrapping_add(by as u64)),
-                    )
-                },
+                |by, _| E::read(s, call.dtype, planes.at(by)),
             );
             divided(
                 s,
@@ -83,10 +106,7 @@ pub fn backward<S: Simt, E: Elements, const P: usize, const L: usize>(s: &S, cal
                 s,
                 #[inline(always)]
                 |by, window| {
-                    let gradients = planes.sources.map(
-                        #[inline(always)]
-                        |at| E::read(s, call.dtype, at.wrapping_add(by as u64)),
-                    );
+                    let gradients = E::read(s, call.dtype, planes.at(by));
                     divided(
                         s,
                         call,

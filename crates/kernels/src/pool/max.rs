@@ -5,30 +5,36 @@ use super::walk::{Planes, Walk, each};
 use super::{PLANES, Pool};
 use crate::address::array;
 use warpfold_core::pool::gathered;
-use warpfold_core::{Accumulate, Float, Real};
+use warpfold_core::{Accumulate, Element, Float, Real};
 use warpfold_simt::Simt;
 
 /// The number of no element.
-const NONE: u32 = u32::MAX;
+pub const NONE: u32 = u32::MAX;
 
 /// The greatest elements so far, of each plane.
 #[derive(Clone, Copy)]
-struct Best<F> {
+pub struct Best<F, const P: usize> {
     /// NaN before the first; anything, once one was NaN.
-    number: [F; PLANES],
+    number: [F; P],
     /// Whether one was NaN.
-    nan: [bool; PLANES],
+    nan: [bool; P],
     /// The number of the first of them.
-    first: [u32; PLANES],
+    first: [u32; P],
 }
 
-impl<F: Float> Best<F> {
+impl<F: Float + Element, const P: usize> Best<F, P> {
+    /// Of no elements.
+    #[inline(always)]
+    pub fn none() -> Self {
+        Self { number: [F::from_f64(f64::NAN); P], nan: [false; P], first: [NONE; P] }
+    }
+
     /// Takes the next elements. In the place of those that there are not is minus infinity, after one that there is.
     #[inline(always)]
     #[allow(clippy::neg_cmp_op_on_partial_ord)] // One comparison that NaN passes.
-    fn take<S: Simt, E: Elements<Number = F>>(&mut self, s: &S, x: [F; PLANES], number: u32, wants_first: bool) {
+    pub fn take<S: Simt, E: Elements<Number = F>>(&mut self, s: &S, x: [F; P], number: u32, wants_first: bool) {
         let mut k = 0;
-        while k < PLANES {
+        while k < P {
             let is_nan = x[k].partial_cmp(&x[k]).is_none();
             if wants_first {
                 // Greater, or one of both is NaN: the element, or what is there before the first.
@@ -40,30 +46,61 @@ impl<F: Float> Best<F> {
             k += 1;
         }
     }
+
+    /// The same of all elements of a window of few, whose numbers `number` knows by row and column.
+    #[inline(always)]
+    pub fn take_all<S: Simt, E: Elements<Number = F>, const N: usize>(
+        &mut self,
+        s: &S,
+        window: &[[[F; P]; N]; N],
+        number: impl Fn(usize, usize) -> u32,
+        wants_first: bool,
+    ) {
+        let mut i = 0;
+        while i < N * N {
+            let (row, column) = (i / N, i % N);
+            self.take::<S, E>(s, window[row][column], number(row, column), wants_first);
+            i += 1;
+        }
+    }
+
+    /// The values of windows of `count` elements.
+    #[inline(always)]
+    pub fn values(&self, count: u32) -> [F; P] {
+        let (nan, lowest) = (F::from_f64(f64::NAN), F::from_f64(f64::NEG_INFINITY));
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let value = if self.nan[k] { nan } else { self.number[k] };
+                // A window of padding has no element.
+                if count == 0 { lowest } else { value }
+            },
+        )
+    }
+
+    /// The index of the first one in plane `k`.
+    #[inline(always)]
+    pub fn place(&self, k: usize) -> i64 {
+        if self.first[k] == NONE { -1 } else { self.first[k] as i64 }
+    }
 }
 
 /// The greatest elements, and the index of the first of them, if indices are wanted.
 #[inline(always)]
 pub fn max<S: Simt, E: Elements>(s: &S, call: &Pool) {
-    let (nan, lowest) = (E::Number::from_f64(f64::NAN), E::Number::from_f64(f64::NEG_INFINITY));
+    let lowest = E::Number::from_f64(f64::NEG_INFINITY);
     each::<S, _, PLANES, false>(
         s,
         call,
         #[inline(always)]
         |planes: &Planes<PLANES>, walk: &Walk| {
-            let mut best = Best { number: [nan; PLANES], nan: [false; PLANES], first: [NONE; PLANES] };
+            let mut best = Best::<E::Number, PLANES>::none();
             let wants_first = call.at.places != 0;
             walk.elements(
                 s,
                 ([lowest; PLANES], NONE),
                 #[inline(always)]
-                |by, number| {
-                    let x = planes.sources.map(
-                        #[inline(always)]
-                        |at| E::read(s, call.dtype, at.wrapping_add(by as u64)),
-                    );
-                    (x, number)
-                },
+                |by, number| (E::read(s, call.dtype, planes.at(by)), number),
                 #[inline(always)]
                 |_, some| {
                     let mut i = 0;
@@ -80,16 +117,13 @@ pub fn max<S: Simt, E: Elements>(s: &S, call: &Pool) {
                     }
                 },
             );
-            (best, walk.count)
+            (best.values(walk.count), best)
         },
         #[inline(always)]
-        |(best, count), k, to| {
-            // A window of padding has no element.
-            let value = if best.nan[k] { nan } else { best.number[k] };
-            E::write(s, call.dtype, call.at.output, to, if count == 0 { lowest } else { value });
+        |(values, best), k, to| {
+            E::write(s, call.dtype, call.at.output, to, values[k]);
             if s.branch(call.at.places != 0) {
-                let place = if best.first[k] == NONE { -1 } else { best.first[k] as i64 };
-                s.store(array::<i64>(call.at.places), to as usize, place);
+                s.store(array::<i64>(call.at.places), to as usize, best.place(k));
             }
         },
     );
@@ -112,12 +146,12 @@ pub fn backward<S: Simt, E: Elements, const P: usize, const L: usize>(s: &S, cal
                 s,
                 #[inline(always)]
                 |by, window| {
+                    let gradients = E::read(s, call.dtype, planes.at(by));
                     warpfold_simt::array::from_fn(
                         #[inline(always)]
                         |k| {
                             let place = s.load(array::<i64>(chosen[k]), window as usize);
-                            let gradient = E::read(s, call.dtype, planes.sources[k].wrapping_add(by as u64));
-                            if place == walk.number as i64 { gradient } else { E::Number::NOTHING }
+                            if place == walk.number as i64 { gradients[k] } else { E::Number::NOTHING }
                         },
                     )
                 },

@@ -1,18 +1,20 @@
 //! Pooling: windows over the last one to three axes of an array, and the gradients.
 //!
-//! Idea: a thread has a window of some planes, whose elements lie at the same places of each plane: where they are is
-//! computed once for all. It walks over them in row-major order, four planes at a time, and reduces them by the tree, a
-//! binary counter in registers. A gradient is the same of the windows that hold an element, so nothing is added by
-//! atomics. Bottleneck: instructions. Neighbours' windows share elements, which the caches have.
+//! Idea: elements of a window lie at the same places of each plane, so a thread has a window of some planes, and finds
+//! them once. The tree is over elements in row-major order. A gradient is the same of the windows that hold an element,
+//! so nothing is added by atomics. Of few elements each has a register ([`few`]); of more, a block has the rows that it
+//! needs in shared memory ([`patch`]); any others are walked over where they lie ([`walk`]). Bottleneck: memory where
+//! windows do not overlap, else instructions.
 //!
-//! - [`along`]: what a window or an element takes of an axis. [`walk`]: the planes of a thread, and the elements of
-//!   its window. [`stack`]: the tree. [`number`]: elements in memory. [`average`], [`max`]: the operations.
-//!   [`table`]: their names.
+//! - [`along`]: what a window or an element takes of an axis. [`stack`]: the tree. [`number`]: elements in memory.
+//!   [`average`], [`max`]: the operations by walks. [`table`]: their names.
 
 pub mod along;
 pub mod average;
+pub mod few;
 pub mod max;
 pub mod number;
+pub mod patch;
 pub mod stack;
 pub mod table;
 pub mod walk;
@@ -32,6 +34,11 @@ pub const LARGE: u64 = (32 << LEVELS) - 3;
 pub const MOST_LEVELS: usize = 26;
 /// Elements of a plane are fewer than this, for the same reason.
 pub const MOST: u64 = (32 << MOST_LEVELS) - 3;
+
+/// Elements along an axis of the windows that are few, and windows along an axis that hold an element.
+pub const FEW: [usize; 2] = [3, 2];
+/// Whole numbers below this are divisors of the kernels of [`few`].
+pub const QUICK: u64 = 1 << 22;
 
 /// What a mean is divided by: the number of elements of its window.
 pub const ELEMENTS: u32 = 0;
@@ -81,5 +88,17 @@ params! {
         pub dtype: u32,
         /// [`ELEMENTS`], [`PADDED`], [`FIXED`] or [`POWER`].
         pub divides: u32,
+        /// Elements of a window along an axis, at most, for the kernels of [`few`].
+        pub most: u32,
+        /// Rows of results of a block, for the kernels of [`patch`].
+        pub band: u32,
+        /// Divides by the bands of a plane.
+        pub bands: Divisor,
+        /// Fours of planes of a block.
+        pub fours: u64,
+        /// Divides by the places of a four's elements: as many as those of the longest band.
+        pub places: Divisor,
+        /// Divides by the results of a four, of the longest band.
+        pub slots: Divisor,
     }
 }

@@ -3,7 +3,7 @@
 use crate::address::array;
 use crate::reduce::out::half;
 use crate::reduce::recipe::code;
-use crate::source::Source;
+use crate::source::{Bf16, F16, F32, Source};
 use core::marker::PhantomData;
 use warpfold_core::{Accumulate, DType, Element, Float, Real};
 use warpfold_simt::Simt;
@@ -12,8 +12,8 @@ use warpfold_simt::Simt;
 pub trait Elements: Copy {
     /// The number.
     type Number: Float + Element;
-    /// The element at an address.
-    fn read<S: Simt>(s: &S, dtype: u32, at: u64) -> Self::Number;
+    /// The elements at some addresses.
+    fn read<S: Simt, const P: usize>(s: &S, dtype: u32, at: [u64; P]) -> [Self::Number; P];
     /// The greater of two numbers: +0.0 of zeros of both signs, and the other one, if one is NaN.
     fn greater<S: Simt>(s: &S, a: Self::Number, b: Self::Number) -> Self::Number;
     /// Writes an element, rounded once. NaN becomes the canonical one. `at` counts elements.
@@ -32,8 +32,11 @@ impl<X: Source<Value: Float>> Elements for Of<X> {
     type Number = X::Value;
 
     #[inline(always)]
-    fn read<S: Simt>(s: &S, _dtype: u32, at: u64) -> X::Value {
-        X::value(s, s.load(array::<X::Bits>(at), 0))
+    fn read<S: Simt, const P: usize>(s: &S, _dtype: u32, at: [u64; P]) -> [X::Value; P] {
+        at.map(
+            #[inline(always)]
+            |at| X::value(s, s.load(array::<X::Bits>(at), 0)),
+        )
     }
 
     #[inline(always)]
@@ -62,16 +65,30 @@ impl<X: Source<Value: Float>> Elements for Of<X> {
     }
 }
 
+impl<X: Source<Value: Float>> Of<X> {
+    /// a · b + c, rounded once.
+    #[inline(always)]
+    pub fn fused<S: Simt>(s: &S, a: X::Value, b: X::Value, c: X::Value) -> X::Value {
+        if X::DTYPE == DType::F64 {
+            return X::Value::from_f64(s.fma_f64(a.to_f64(), b.to_f64(), c.to_f64()));
+        }
+        X::Value::from_f64(s.fma_f32(a.to_f64() as f32, b.to_f64() as f32, c.to_f64() as f32) as f64)
+    }
+}
+
 impl Elements for Any {
     type Number = f32;
 
     #[inline(always)]
-    fn read<S: Simt>(s: &S, dtype: u32, at: u64) -> f32 {
+    fn read<S: Simt, const P: usize>(s: &S, dtype: u32, at: [u64; P]) -> [f32; P] {
+        // One question for all of them.
         if s.branch(dtype == code(DType::F32)) {
-            return s.load(array::<f32>(at), 0);
+            return Of::<F32>::read(s, dtype, at);
         }
-        let bits = s.load(array::<u16>(at), 0);
-        if s.branch(dtype == code(DType::F16)) { s.f16_to_f32(bits) } else { s.bf16_to_f32(bits) }
+        if s.branch(dtype == code(DType::F16)) {
+            return Of::<F16>::read(s, dtype, at);
+        }
+        Of::<Bf16>::read(s, dtype, at)
     }
 
     #[inline(always)]

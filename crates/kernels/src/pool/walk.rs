@@ -12,7 +12,7 @@ use warpfold_core::Float;
 use warpfold_simt::Simt;
 
 /// Elements of a plane that are read before any is used.
-const AHEAD: usize = 4;
+pub const AHEAD: usize = 4;
 
 /// `P` planes, in which a thread has the same window.
 #[derive(Clone, Copy)]
@@ -26,8 +26,9 @@ pub struct Planes<const P: usize> {
 }
 
 impl<const P: usize> Planes<P> {
+    /// Those from one on.
     #[inline(always)]
-    fn of(call: &Pool, first: u64) -> Self {
+    pub fn of(call: &Pool, first: u64) -> Self {
         let count = (call.planes - first).min(P as u64) as u32;
         let (mut far, mut near) = call.inner.divide(first);
         let (mut sources, mut k) = ([0; P], 0);
@@ -40,6 +41,15 @@ impl<const P: usize> Planes<P> {
             k += 1;
         }
         Self { first, count, sources }
+    }
+
+    /// The addresses of elements that lie `by` bytes from the first ones.
+    #[inline(always)]
+    pub fn at(&self, by: i64) -> [u64; P] {
+        self.sources.map(
+            #[inline(always)]
+            |at| at.wrapping_add(by as u64),
+        )
     }
 
     /// The plane of place `k`, or the last one.
@@ -135,31 +145,24 @@ impl Walk {
         Cursor { by: self.begin.0, flat: self.begin.1, column: 0, row: 0 }
     }
 
+    /// The next one. Threads of a warp mostly come to the ends of rows together.
     #[inline(always)]
-    fn after(&self, at: Cursor) -> Cursor {
+    fn after<S: Simt>(&self, s: &S, mut at: Cursor) -> Cursor {
         let [right, down, deep] = self.next;
-        let (column, row) = (at.column + 1, at.row + 1);
-        let ends_row = column == self.spans[2].count;
-        let ends_layer = ends_row && row == self.spans[1].count;
-        let step = if ends_layer {
-            deep
-        } else if ends_row {
-            down
-        } else {
-            right
-        };
-        Cursor {
-            by: at.by + step.0,
-            flat: at.flat.wrapping_add(step.1),
-            column: if ends_row { 0 } else { column },
-            row: if ends_layer {
-                0
-            } else if ends_row {
-                row
-            } else {
-                at.row
-            },
+        at.column += 1;
+        if !s.branch(at.column == self.spans[2].count) {
+            (at.by, at.flat) = (at.by + right.0, at.flat.wrapping_add(right.1));
+            return at;
         }
+        (at.column, at.row) = (0, at.row + 1);
+        let step = if s.branch(at.row == self.spans[1].count) {
+            at.row = 0;
+            deep
+        } else {
+            down
+        };
+        (at.by, at.flat) = (at.by + step.0, at.flat.wrapping_add(step.1));
+        at
     }
 
     /// Calls `f` with source elements in row-major order, a few at a time, and with how many there are before them.
@@ -179,7 +182,7 @@ impl Walk {
             while i < AHEAD {
                 if s.branch(done + (i as u32) < self.count) {
                     some[i] = read(at.by, at.flat);
-                    at = self.after(at);
+                    at = self.after(s, at);
                 }
                 i += 1;
             }

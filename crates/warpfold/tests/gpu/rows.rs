@@ -72,3 +72,9 @@ fn windows_that_fill_a_tree() {
     let Some(gpu) = gpu() else { return };
     windows::edges(&Stream::new(&gpu).expect("a stream"));
 }
+
+#[test]
+fn windows_quotients() {
+    let Some(gpu) = gpu() else { return };
+    windows::quotients(&Stream::new(&gpu).expect("a stream"), 1 << 20);
+}
