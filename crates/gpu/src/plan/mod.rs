@@ -21,6 +21,7 @@ mod near;
 mod nodes;
 mod panels;
 mod parts;
+mod patches;
 mod planner;
 mod policy;
 pub mod pool;

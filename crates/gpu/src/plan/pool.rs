@@ -13,37 +13,13 @@ use warpfold_kernels::reduce::shape::map::Divisor;
 
 use super::Launch;
 use super::limits::Limits;
+use super::patches::Patch;
 
 /// Lengths of axes, windows and padding, which kernels count in 32 bits, are below this.
 const MOST: usize = 1 << 30;
 
 /// Threads for each multiprocessor, about; not measured. Each has a window of as many planes as are left for it.
 const THREADS_EACH: u64 = 4 * 2048;
-
-/// Bytes of a place of a patch: elements of four planes.
-const PLACE: u32 = 16;
-/// Places of a block's elements: four blocks of a multiprocessor, not measured otherwise.
-const MOST_PLACES: usize = 3000;
-/// Results of a block in four planes, if planes are small: two for each thread.
-const RESULTS: usize = 512;
-
-/// Fewer results in four planes than this are no work for a block, more than that are too much for a few of them. Not
-/// measured.
-const FEWEST_RESULTS: usize = 64;
-const MOST_RESULTS: usize = 1024;
-
-/// What a block has of planes, where their elements are brought to shared memory.
-#[derive(Clone, Copy)]
-struct Patch {
-    /// Rows of results.
-    band: usize,
-    /// Of a plane.
-    bands: usize,
-    /// Fours of planes.
-    fours: usize,
-    /// Places of a four.
-    places: usize,
-}
 
 /// The greatest common divisor.
 fn common(a: usize, b: usize) -> usize {
@@ -153,7 +129,7 @@ impl Pooling<'_> {
         // Kernels of few elements have fewer planes than that one by one.
         let groups = if few.is_some() && planes < abreast { planes } else { planes.div_ceil(abreast) } as u64;
         let share = (limits.multiprocessors as u64 * THREADS_EACH).div_ceil(results).min(groups);
-        let Patch { band, bands, fours, places } = patch.unwrap_or(Patch { band: 1, bands: 1, fours: 1, places: 1 });
+        let [band, bands, fours, places] = patch.map_or([1; 4], |of| [of.band, of.bands, of.fours, of.places]);
         if patch.is_some() && axis[2].sources == 1 {
             // From a row's one element to the next row's.
             axis[2].step = self.dtype.size() as i64;
@@ -184,12 +160,12 @@ impl Pooling<'_> {
             None => (results * share).div_ceil(THREADS as u64),
         };
         let mut launch = Launch::new(entry, i32::try_from(blocks).ok()? as u32, THREADS, &call);
-        launch.room = patch.map_or(0, |_| PLACE * (self.arrays() * (1 + fours * places)) as u32);
+        launch.room = patch.map_or(0, |patch| patch.room());
         Some(launch)
     }
 
-    /// Whether the kernels of few elements have it, of which a result takes `most` along each axis: those lie beside one
-    /// another in memory, planes at equal steps, and gradients are divided by numbers that [`QUICK`] divides by.
+    /// Whether the kernels of few elements have it, of which a result takes `most` along each axis: they lie beside one
+    /// another in memory, planes at equal steps, and gradients are divided by numbers below [`QUICK`].
     fn is_few(&self, most: [usize; 3], source: &Source, axis: &[Along; 3], divisor: f64) -> bool {
         let is_dense = axis[2].sources == 1 || axis[2].step == self.dtype.size() as i64;
         let is_even = source.inner == self.call.planes;
@@ -208,57 +184,19 @@ impl Pooling<'_> {
             && most.iter().all(|most| (1..=FEW[self.backward as usize]).contains(most))
     }
 
-    /// Arrays that a patch has: of gradients of the greatest elements there are indices, too.
-    fn arrays(&self) -> usize {
-        if self.of == Of::Max && self.backward { 2 } else { 1 }
-    }
-
-    /// The share of a block of the kernels that have patches of planes in shared memory: of windows of one or two axes in
-    /// planes that are dense, if rows of results and the elements that they take have room there.
+    /// The share of a block of the kernels that have patches of planes in shared memory, if they have this.
     fn patch(&self, most: [usize; 3], source: &Source, axis: &[Along; 3], limits: &Limits) -> Option<Patch> {
-        let along = &axis[1];
-        let [_, rows, columns] = axis.map(|along| along.sources as usize);
+        let [_, rows, columns] = axis;
         let size = self.dtype.size() as isize;
-        let is_dense = (columns == 1 || source.elements[2] == size)
-            && (rows == 1 || Some(source.elements[1]) == size.checked_mul(columns as isize));
-        let is_even = !self.backward || along.dilation == 1;
+        let is_dense = (columns.sources == 1 || source.elements[2] == size)
+            && (rows.sources == 1 || Some(source.elements[1]) == size.checked_mul(columns.sources as isize));
+        let is_even = !self.backward || rows.dilation == 1;
         if self.dtype == DType::F64 || !is_dense || !is_even || !self.is_flat() {
             return None;
         }
-        let [height, width] = [along.split.by as usize, axis[2].split.by as usize];
-        let places = |band: usize| {
-            let taken = if self.backward {
-                (band - 1) / along.stride as usize + 1 + most[1]
-            } else {
-                (band - 1) * along.stride as usize + (along.size as usize - 1) * along.dilation as usize + 1
-            };
-            taken.min(rows) * columns
-        };
-        let fours = self.call.planes.div_ceil(PLANES);
-        // Of each array there is a place for nothing, too.
-        let room = (limits.shared_bytes / PLACE) as usize / self.arrays();
-        let most_places = (MOST_PLACES / self.arrays()).min(room.saturating_sub(1));
-        // Two blocks for each multiprocessor, if there are as many rows.
-        let wanted = 2 * limits.multiprocessors as usize;
-        let longest = height.div_ceil(wanted.div_ceil(fours));
-        // Longer bands take more: the longest that fits.
-        let (mut fits, mut beyond) = (0, longest + 1);
-        while fits + 1 < beyond {
-            let band = fits.midpoint(beyond);
-            if places(band) <= most_places { fits = band } else { beyond = band }
-        }
-        if fits == 0 {
-            return None;
-        }
-        let band = height.div_ceil(height.div_ceil(fits));
-        let (bands, places, results) = (height.div_ceil(band), places(band), band * width);
-        let each = (RESULTS / results).min(fours / wanted).min(most_places / places).max(1);
-        let blocks = bands * fours.div_ceil(each);
-        // Not of elements that mostly no window has, nor of results that a few threads, or a few blocks, would have.
-        let is_worth = results * most[1] * most[2] >= places
-            && each * results >= FEWEST_RESULTS
-            && (results <= MOST_RESULTS || 2 * blocks >= limits.multiprocessors as usize);
-        is_worth.then_some(Patch { band, bands, fours: each, places })
+        // Of gradients of the greatest elements there are indices, too.
+        let arrays = if self.of == Of::Max && self.backward { 2 } else { 1 };
+        Patch::of([rows, columns], [most[1], most[2]], self.backward, self.call.planes, arrays, limits)
     }
 
     /// Whether windows have two axes, or one.

@@ -6,23 +6,16 @@
 //! the end of the sequence are nothings, which change no sum, and for fewer columns there is another tree. All loads of
 //! some planes are in flight at once. Bottleneck: memory, where windows do not overlap; else instructions.
 
-use super::along::{Along, Span};
 use super::average::over;
+use super::grid::{Grid, Range, Window};
 use super::max::Best;
-use super::number::{Elements, Of};
+use super::number::{Elements, Floats, Of};
 use super::stack::join;
-use super::{ELEMENTS, FIXED, PADDED, POWER, Pool};
+use super::{FIXED, POWER, Pool};
 use crate::address::{array, fixed};
-use crate::block::THREADS;
-use crate::source::{Bits, Source};
 use warpfold_core::pool::gathered;
-use warpfold_core::{Accumulate, DType, Element, Float, Real};
+use warpfold_core::{Accumulate, DType, Float, Real};
 use warpfold_simt::Simt;
-
-/// The dtype of elements.
-pub trait Few: Source<Value: Float + Element> {}
-
-impl<X: Source<Value: Float + Element>> Few for X {}
 
 /// Planes that a thread has at a time: so many that the loads of all of them are in flight, and 64 registers suffice.
 /// Windows have at most `most` elements along an axis, of `size` bytes; `means`: the results are means of windows.
@@ -35,41 +28,6 @@ pub const fn planes(most: usize, size: usize, means: bool) -> usize {
         _ => 2,
     }
 }
-
-/// What a result takes of a plane: rows of elements.
-#[derive(Clone, Copy)]
-struct Grid<const N: usize> {
-    /// The result's number in its plane.
-    number: u32,
-    /// How many there are.
-    rows: u32,
-    columns: u32,
-    /// Bytes to the first, and from row to row.
-    begin: i64,
-    down: i64,
-    /// The first one's number in the plane.
-    flat: u32,
-    /// What a mean is divided by, of the window, or of those that an element takes: rows times columns.
-    heights: [u32; N],
-    widths: [u32; N],
-}
-
-impl<const N: usize> Grid<N> {
-    /// Whether there is an element.
-    #[inline(always)]
-    fn has(&self, row: usize, column: usize) -> bool {
-        (row as u32) < self.rows && (column as u32) < self.columns
-    }
-
-    /// How many elements of the plane lie between the first one and another.
-    #[inline(always)]
-    fn beyond(&self, call: &Pool, row: usize, column: usize) -> u32 {
-        row as u32 * call.axis[2].sources + column as u32
-    }
-}
-
-/// Elements of `P` planes: by row, column and plane.
-type Window<F, const N: usize, const P: usize> = [[[F; P]; N]; N];
 
 /// The sums of elements in their order, of windows with so many columns. In the place of elements that there are not
 /// is nothing.
@@ -105,99 +63,6 @@ fn folded<F: Float, const N: usize, const P: usize>(window: &Window<F, N, P>, co
     nodes[0]
 }
 
-impl<const N: usize> Grid<N> {
-    /// Of this thread, and its place among those that share the planes of its result.
-    #[inline(always)]
-    fn own<S: Simt, const BACKWARD: bool>(s: &S, call: &Pool) -> (Self, u64) {
-        let index = s.block_x() as u64 * THREADS as u64 + s.thread_x() as u64;
-        let (slot, number) = call.results.divide(index);
-        let (y, x) = call.axis[2].split.divide_small(number as u32);
-        let take = |along: &Along, at: u32| if BACKWARD { along.windows(s, at) } else { along.elements(s, at) };
-        let [rows, columns] = [take(&call.axis[1], y), take(&call.axis[2], x)];
-        // What the windows from the first one on are divided by along an axis. Those that there are not have one element.
-        let counts = |along: &Along, windows: Span| {
-            warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |i| {
-                    let window = windows.first + i as u32;
-                    let is_there = (i as u32) < windows.count && (call.divides == ELEMENTS || call.divides == PADDED);
-                    match (s.branch(is_there), call.divides == PADDED) {
-                        (false, _) => 1,
-                        (true, true) => along.padded(window),
-                        (true, false) => along.elements(s, window).count,
-                    }
-                },
-            )
-        };
-        let (down, right) = (call.axis[1].step, call.axis[2].step);
-        let grid = Self {
-            number: number as u32,
-            rows: rows.count,
-            columns: columns.count,
-            begin: rows.first as i64 * down + columns.first as i64 * right,
-            down,
-            flat: rows.first.wrapping_mul(call.axis[2].sources).wrapping_add(columns.first),
-            heights: counts(&call.axis[1], if BACKWARD { rows } else { Span { first: y, count: 1, ..rows } }),
-            widths: counts(&call.axis[2], if BACKWARD { columns } else { Span { first: x, count: 1, ..columns } }),
-        };
-        (grid, slot)
-    }
-
-    /// Calls `f` for `P` planes at a time, from plane `from` until `until`, which are a multiple of `P` apart.
-    #[inline(always)]
-    fn each<S: Simt, X: Few, const P: usize>(
-        &self,
-        s: &S,
-        call: &Pool,
-        slot: u64,
-        (from, until): (u64, u64),
-        f: impl Fn(Planes<P>),
-    ) {
-        let (mut plane, step) = (from + slot * P as u64, call.share * P as u64);
-        let size = X::Bits::SIZE as u64;
-        let mut source = call.at.input.wrapping_add((plane as i64 * call.near + self.begin) as u64);
-        let mut result = plane * call.results.by + self.number as u64;
-        while s.again(slot < call.share && plane < until) {
-            // Computed once, and not by a sum of its own for each plane.
-            let (source_at, output_at) = (fixed(s, source), fixed(s, call.at.output + result * size));
-            let sources = warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |k| source_at.wrapping_add((k as i64 * call.near) as u64),
-            );
-            let outputs = warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |k| output_at + k as u64 * (call.results.by * size),
-            );
-            f(Planes { first: plane, result, sources, outputs });
-            plane += step;
-            result += step * call.results.by;
-            source = source.wrapping_add((step as i64 * call.near) as u64);
-        }
-    }
-}
-
-/// Some planes.
-struct Planes<const P: usize> {
-    /// The first one's number, and that of its result.
-    first: u64,
-    result: u64,
-    /// Addresses: of the first elements that a result takes, and of the results.
-    sources: [u64; P],
-    outputs: [u64; P],
-}
-
-impl<const P: usize> Planes<P> {
-    /// Writes the results.
-    #[inline(always)]
-    fn write<S: Simt, X: Few>(&self, s: &S, results: [X::Value; P]) {
-        let mut k = 0;
-        while k < P {
-            Of::<X>::write(s, 0, self.outputs[k], 0, results[k]);
-            k += 1;
-        }
-    }
-}
-
 /// The elements of a window, or what `nothing` is where there are none.
 #[inline(always)]
 fn read<S: Simt, T: Copy, const N: usize, const P: usize>(
@@ -225,7 +90,7 @@ fn read<S: Simt, T: Copy, const N: usize, const P: usize>(
 
 /// The elements of a window in the source, or what `nothing` is where there are none.
 #[inline(always)]
-fn elements<S: Simt, X: Few, const N: usize, const P: usize>(
+fn elements<S: Simt, X: Floats, const N: usize, const P: usize>(
     s: &S,
     sources: &[u64; P],
     grid: &Grid<N>,
@@ -248,7 +113,7 @@ macro_rules! by_most {
     ($name:ident = $kernel:ident, $backward:literal, $means:literal, $($more:literal),*) => {
         #[doc = concat!("As `", stringify!($kernel), "`, of windows with at most `call.most` elements along an axis.")]
         #[inline(always)]
-        pub fn $name<S: Simt, X: Few>(s: &S, call: &Pool) {
+        pub fn $name<S: Simt, X: Floats>(s: &S, call: &Pool) {
             if s.branch(call.most == 1) {
                 by_most!(@ $kernel, $backward, $means, s, call, 1);
             } $(else if s.branch(call.most == $more) {
@@ -258,14 +123,14 @@ macro_rules! by_most {
     };
     // Some planes at a time, and the last ones one by one.
     (@ $kernel:ident, $backward:literal, $means:literal, $s:ident, $call:ident, $most:literal) => {{
-        let (grid, slot) = Grid::<$most>::own::<S, $backward>($s, $call);
+        let grid = Grid::<$most>::own::<S, $backward>($s, $call);
         let whole = $call.planes - $call.planes % planes($most, size_of::<X::Bits>(), $means) as u64;
         if size_of::<X::Bits>() == 2 {
-            $kernel::<S, X, $most, { planes($most, 2, $means) }>($s, $call, &grid, slot, (0, whole));
+            $kernel::<S, X, $most, { planes($most, 2, $means) }>($s, $call, &grid, (0, whole));
         } else {
-            $kernel::<S, X, $most, { planes($most, 4, $means) }>($s, $call, &grid, slot, (0, whole));
+            $kernel::<S, X, $most, { planes($most, 4, $means) }>($s, $call, &grid, (0, whole));
         }
-        $kernel::<S, X, $most, 1>($s, $call, &grid, slot, (whole, $call.planes));
+        $kernel::<S, X, $most, 1>($s, $call, &grid, (whole, $call.planes));
     }};
 }
 by_most!(average = means, false, true, 2, 3);
@@ -275,31 +140,18 @@ by_most!(max_backward = greatest_backward, true, false, 2);
 
 /// Means.
 #[inline(always)]
-fn means<S: Simt, X: Few, const N: usize, const P: usize>(
-    s: &S,
-    call: &Pool,
-    grid: &Grid<N>,
-    slot: u64,
-    planes: (u64, u64),
-) {
-    grid.each::<S, X, P>(
-        s,
-        call,
-        slot,
-        planes,
-        #[inline(always)]
-        |planes| {
-            let window = elements::<S, X, N, P>(s, &planes.sources, grid, X::Value::NOTHING);
-            let sums = tree::<S, X::Value, N, P>(s, &window, grid.columns);
-            let means = over(s, call, sums, grid.heights[0] as u64 * grid.widths[0] as u64);
-            planes.write::<S, X>(s, means);
-        },
-    );
+fn means<S: Simt, X: Floats, const N: usize, const P: usize>(s: &S, call: &Pool, grid: &Grid<N>, planes: Range) {
+    grid.each::<S, X, P>(s, call, planes, |planes| {
+        let window = elements::<S, X, N, P>(s, &planes.sources, grid, X::Value::NOTHING);
+        let sums = tree::<S, X::Value, N, P>(s, &window, grid.columns);
+        let means = over(s, call, sums, grid.heights[0] as u64 * grid.widths[0] as u64);
+        planes.write::<S, X>(s, means);
+    });
 }
 
 /// What the gradient of each window is divided by, and its inverse.
 #[inline(always)]
-fn divisors<S: Simt, X: Few, const N: usize>(s: &S, call: &Pool, grid: &Grid<N>) -> [[[X::Value; 2]; N]; N] {
+fn divisors<S: Simt, X: Floats, const N: usize>(s: &S, call: &Pool, grid: &Grid<N>) -> [[[X::Value; 2]; N]; N] {
     let (one, own) = (X::Value::from_count(1), X::Value::from_f64(call.divisor));
     let is_same = s.branch(call.divides == POWER || call.divides == FIXED);
     let (mut all, mut i) = ([[[one; 2]; N]; N], 0);
@@ -318,7 +170,7 @@ fn divisors<S: Simt, X: Few, const N: usize>(s: &S, call: &Pool, grid: &Grid<N>)
 /// close to it that the step's error of 2^-23 units of its last place is as much.) What is so small that its quotient
 /// may be subnormal, infinite or NaN is divided. Nothing becomes a zero, which changes no sum, nor its sign in the end.
 #[inline(always)]
-fn divide<S: Simt, X: Few, const N: usize, const P: usize>(
+fn divide<S: Simt, X: Floats, const N: usize, const P: usize>(
     s: &S,
     call: &Pool,
     window: &mut Window<X::Value, N, P>,
@@ -354,107 +206,78 @@ fn divide<S: Simt, X: Few, const N: usize, const P: usize>(
 
 /// The gradient of the elements, from that of the means.
 #[inline(always)]
-fn means_backward<S: Simt, X: Few, const N: usize, const P: usize>(
+fn means_backward<S: Simt, X: Floats, const N: usize, const P: usize>(
     s: &S,
     call: &Pool,
     grid: &Grid<N>,
-    slot: u64,
-    planes: (u64, u64),
+    planes: Range,
 ) {
     let divisors = divisors::<S, X, N>(s, call, grid);
-    grid.each::<S, X, P>(
-        s,
-        call,
-        slot,
-        planes,
-        #[inline(always)]
-        |planes| {
-            let mut window = elements::<S, X, N, P>(s, &planes.sources, grid, X::Value::NOTHING);
-            divide::<S, X, N, P>(s, call, &mut window, &divisors);
-            planes.write::<S, X>(s, tree::<S, X::Value, N, P>(s, &window, grid.columns).map(gathered));
-        },
-    );
+    grid.each::<S, X, P>(s, call, planes, |planes| {
+        let mut window = elements::<S, X, N, P>(s, &planes.sources, grid, X::Value::NOTHING);
+        divide::<S, X, N, P>(s, call, &mut window, &divisors);
+        planes.write::<S, X>(s, tree::<S, X::Value, N, P>(s, &window, grid.columns).map(gathered));
+    });
 }
 
 /// The greatest elements, and the index of the first of them, if indices are wanted.
 #[inline(always)]
-fn greatest<S: Simt, X: Few, const N: usize, const P: usize>(
-    s: &S,
-    call: &Pool,
-    grid: &Grid<N>,
-    slot: u64,
-    planes: (u64, u64),
-) {
+fn greatest<S: Simt, X: Floats, const N: usize, const P: usize>(s: &S, call: &Pool, grid: &Grid<N>, planes: Range) {
     let (lowest, wants_first) = (X::Value::from_f64(f64::NEG_INFINITY), call.at.places != 0);
-    grid.each::<S, X, P>(
-        s,
-        call,
-        slot,
-        planes,
-        #[inline(always)]
-        |planes| {
-            let window = elements::<S, X, N, P>(s, &planes.sources, grid, lowest);
-            let mut best = Best::<X::Value, P>::none();
-            if s.branch(wants_first) {
-                best.take_all::<S, Of<X>, N>(
-                    s,
-                    &window,
-                    |row, column| grid.flat.wrapping_add(grid.beyond(call, row, column)),
-                    true,
-                );
-            } else {
-                best.take_all::<S, Of<X>, N>(s, &window, |_, _| 0, false);
+    grid.each::<S, X, P>(s, call, planes, |planes| {
+        let window = elements::<S, X, N, P>(s, &planes.sources, grid, lowest);
+        let mut best = Best::<X::Value, P>::none();
+        if s.branch(wants_first) {
+            best.take_all::<S, Of<X>, N>(
+                s,
+                &window,
+                |row, column| grid.flat.wrapping_add(grid.beyond(call, row, column)),
+                true,
+            );
+        } else {
+            best.take_all::<S, Of<X>, N>(s, &window, |_, _| 0, false);
+        }
+        planes.write::<S, X>(s, best.values(grid.rows * grid.columns));
+        if s.branch(wants_first) {
+            let places = fixed(s, call.at.places + 8 * planes.result);
+            let mut k = 0;
+            while k < P {
+                s.store(array::<i64>(places + k as u64 * (8 * call.results.by)), 0, best.place(k));
+                k += 1;
             }
-            planes.write::<S, X>(s, best.values(grid.rows * grid.columns));
-            if s.branch(wants_first) {
-                let places = fixed(s, call.at.places + 8 * planes.result);
-                let mut k = 0;
-                while k < P {
-                    s.store(array::<i64>(places + k as u64 * (8 * call.results.by)), 0, best.place(k));
-                    k += 1;
-                }
-            }
-        },
-    );
+        }
+    });
 }
 
 /// The gradient of the elements, from that of the greatest ones, whose indices are there, in C order.
 #[inline(always)]
-fn greatest_backward<S: Simt, X: Few, const N: usize, const P: usize>(
+fn greatest_backward<S: Simt, X: Floats, const N: usize, const P: usize>(
     s: &S,
     call: &Pool,
     grid: &Grid<N>,
-    slot: u64,
-    planes: (u64, u64),
+    planes: Range,
 ) {
     let windows = call.rows.by * call.columns.by;
-    grid.each::<S, X, P>(
-        s,
-        call,
-        slot,
-        planes,
-        #[inline(always)]
-        |planes| {
-            let mut window = elements::<S, X, N, P>(s, &planes.sources, grid, X::Value::NOTHING);
-            let chosen_at = fixed(s, call.at.places + 8 * (planes.first * windows + grid.flat as u64));
-            let chosen = read::<S, _, N, P>(
-                s,
-                grid,
-                -1,
-                #[inline(always)]
-                |k, row, column| {
-                    let by = 8 * grid.beyond(call, row, column) as u64;
-                    s.load(array::<i64>(chosen_at + k as u64 * (8 * windows) + by), 0)
-                },
-            );
-            let mut i = 0;
-            while i < N * N * P {
-                let (row, column, k) = (i / P / N, i / P % N, i % P);
-                let is_own = chosen[row][column][k] == grid.number as i64;
-                window[row][column][k] = if is_own { window[row][column][k] } else { X::Value::NOTHING };
-                i += 1;
-            }
-            planes.write::<S, X>(s, tree::<S, X::Value, N, P>(s, &window, grid.columns).map(gathered));
-        },
-    );
+    grid.each::<S, X, P>(s, call, planes, |planes| {
+        let mut window = elements::<S, X, N, P>(s, &planes.sources, grid, X::Value::NOTHING);
+        let chosen_at = fixed(s, call.at.places + 8 * (planes.first * windows + grid.flat as u64));
+        let chosen = read::<S, _, N, P>(
+            s,
+            grid,
+            -1,
+            #[inline(always)]
+            |k, row, column| {
+                let by = 8 * grid.beyond(call, row, column) as u64;
+                s.load(array::<i64>(chosen_at + k as u64 * (8 * windows) + by), 0)
+            },
+        );
+        let mut i = 0;
+        while i < N * N * P {
+            let (row, column, k) = (i / P / N, i / P % N, i % P);
+            let is_own = chosen[row][column][k] == grid.number as i64;
+            window[row][column][k] = if is_own { window[row][column][k] } else { X::Value::NOTHING };
+            i += 1;
+        }
+        planes.write::<S, X>(s, tree::<S, X::Value, N, P>(s, &window, grid.columns).map(gathered));
+    });
 }

@@ -2,9 +2,9 @@
 //!
 //! Idea: elements of a window lie at the same places of each plane, so a thread has a window of some planes, and finds
 //! them once. The tree is over elements in row-major order. A gradient is the same of the windows that hold an element,
-//! so nothing is added by atomics. Of few elements each has a register ([`few`]); of more, a block has the rows that it
-//! needs in shared memory ([`patch`]); any others are walked over where they lie ([`walk`]). Bottleneck: memory where
-//! windows do not overlap, else instructions.
+//! so nothing is added by atomics. Of few elements each has a register ([`few`], [`grid`]); of more, a block has the
+//! rows that it needs in shared memory ([`patch`]); any others are walked over where they lie ([`walk`]). Bottleneck:
+//! memory where windows do not overlap, else instructions.
 //!
 //! - [`along`]: what a window or an element takes of an axis. [`stack`]: the tree. [`number`]: elements in memory.
 //!   [`average`], [`max`]: the operations by walks. [`table`]: their names.
@@ -12,6 +12,7 @@
 pub mod along;
 pub mod average;
 pub mod few;
+pub mod grid;
 pub mod max;
 pub mod number;
 pub mod patch;

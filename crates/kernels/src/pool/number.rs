@@ -20,6 +20,11 @@ pub trait Elements: Copy {
     fn write<S: Simt>(s: &S, dtype: u32, output: u64, at: u64, x: Self::Number);
 }
 
+/// A dtype of floats.
+pub trait Floats: Source<Value: Float + Element> {}
+
+impl<X: Source<Value: Float + Element>> Floats for X {}
+
 /// Elements of one dtype.
 #[derive(Clone, Copy)]
 pub struct Of<X>(PhantomData<X>);

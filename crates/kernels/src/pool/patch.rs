@@ -205,6 +205,12 @@ impl Patch {
         best
     }
 
+    /// The same, where leaves are the elements.
+    #[inline(always)]
+    fn sums<S: Simt>(&self, s: &S, call: &Pool, place: &Place) -> Four {
+        self.tree(s, call, place, |at| self.get(s, at))
+    }
+
     /// The elements at a place.
     #[inline(always)]
     fn get<S: Simt>(&self, s: &S, place: u32) -> Four {
@@ -250,25 +256,13 @@ impl Place {
 #[inline(always)]
 pub fn average<S: Simt>(s: &S, call: &Pool) {
     let patch = Patch::own::<S, false, false>(s, call);
-    patch.fill(
-        s,
-        call,
-        f32::NOTHING,
-        #[inline(always)]
-        |_, x, _, _| x,
-    );
+    patch.fill(s, call, f32::NOTHING, |_, x, _, _| x);
     patch.each::<S, false>(
         s,
         call,
         #[inline(always)]
         |place| {
-            let sums = patch.tree(
-                s,
-                call,
-                &place,
-                #[inline(always)]
-                |at| patch.get(s, at),
-            );
+            let sums = patch.sums(s, call, &place);
             let window = || {
                 let (y, x) = call.axis[2].split.divide_small(place.number);
                 [0, y, x]
@@ -299,16 +293,7 @@ pub fn average_backward<S: Simt>(s: &S, call: &Pool) {
         s,
         call,
         #[inline(always)]
-        |place| {
-            let sums = patch.tree(
-                s,
-                call,
-                &place,
-                #[inline(always)]
-                |at| patch.get(s, at),
-            );
-            place.write(s, call, sums.map(gathered));
-        },
+        |place| place.write(s, call, patch.sums(s, call, &place).map(gathered)),
     );
 }
 
@@ -316,13 +301,7 @@ pub fn average_backward<S: Simt>(s: &S, call: &Pool) {
 #[inline(always)]
 pub fn max<S: Simt>(s: &S, call: &Pool) {
     let (patch, wants_first) = (Patch::own::<S, false, false>(s, call), call.at.places != 0);
-    patch.fill(
-        s,
-        call,
-        f32::NEG_INFINITY,
-        #[inline(always)]
-        |_, x, _, _| x,
-    );
+    patch.fill(s, call, f32::NEG_INFINITY, |_, x, _, _| x);
     patch.each::<S, false>(
         s,
         call,
