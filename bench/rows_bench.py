@@ -7,8 +7,8 @@
 
 Softmax, norms, losses, pooling and top_k, forward and backward, bfloat16 and float32; with a seed, random ones of them, of
 rows of 64 to 262144 elements (a third powers of two, a third as models have them, a third any), 64 to 256 MiB, or with
-`--windows` random pooling of planes of 5 to 224 elements a side, 32 to 128 MiB. Sides
-take turns, all tensors were made before. On a GPU a sample is the time between two events of the stream, which sleeps
+`--windows` pooling of random windows in planes of 5 to 224 elements a side, 32 to 128 MiB. Sides take turns, all
+tensors were made before. On a GPU a sample is the time between two events of the stream, which sleeps
 before the first, so that what the function queues is there when the GPU comes to it: a sample is the GPU's time, not
 the host's. On a CPU it is the time of the eleventh call in a row. If liger-kernel is installed it is a side, too, of
 softmax, norms and cross-entropy (whose gradient it writes over a copy of the logits, which are its logits the next
@@ -161,7 +161,7 @@ def random_cases(seed, count):
 
 
 def random_windows(seed, count):
-    """As [`cases`], of random windows of two axes: half of them as large as their strides or of three by three."""
+    """As [`cases`], of random windows of two axes: of 1 to 13 elements a side, mostly of 2 or 3, overlapping or not."""
     of = numbers.Random(seed)
     for _ in range(count):
         dtype = of.choice([torch.bfloat16, torch.bfloat16, torch.float32])
@@ -442,8 +442,8 @@ def main():
     record = {**about, "warpfold": wf.__version__, "cases": []}
     print(", ".join(f"{key} {value}" for key, value in about.items()))
     end = clock.monotonic() + args.seconds
-    random = random_windows if args.windows else random_cases
-    for name, passes, make in cases() if args.random is None else random(args.random, args.cases):
+    drawn = random_windows if args.windows else random_cases
+    for name, passes, make in cases() if args.random is None else drawn(args.random, args.cases):
         if not all(word in name for word in args.filter.split()):
             continue
         if clock.monotonic() > end:

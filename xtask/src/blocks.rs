@@ -19,6 +19,9 @@
 //! `select_` kernels have four, with up to 220 bytes where candidates are put down or leave: with none of these bytes
 //! and two to three blocks they took a third longer (`bench/record/nvidia-h200/2026-11-30/select.txt`).
 //! `abreast_` kernels have two, timed with three before rows were read ahead, and with two alone since.
+//! `pool_few_` and `pool_patch_` kernels have four, with up to 40 bytes, where two without any were slower: means of
+//! 3 by 3 of bf16 1263 us and 800 (`windows-few.json` and `windows.json` of the same day). Those of f64, which have
+//! two, were not timed.
 //! Sweeps (`rowswept_`) have one, of more threads: with two, those of bf16 spilled and took 255 us for 242 (rms norm
 //! (32768,4096)), 390 for 285 (layer norm).
 

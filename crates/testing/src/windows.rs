@@ -30,7 +30,6 @@ impl Problem {
             let (most, widest) = ([3, 12, 40, 300][r.below(4)], if is_few { 3 } else { [2, 3, 5, 20][r.below(4)] });
             let len = 1 + r.below(room.min(most));
             room = (room / len).max(1);
-            // Some windows have all of an axis.
             // Some windows have all of an axis, or are longer.
             let size = match r.below(20) {
                 0..3 => len,
