@@ -19,10 +19,12 @@ use super::limits::Limits;
 use super::row_layout::RowLayout;
 use super::together::Together;
 
-/// Lanes to a short row, at least: as many as a lane has steps.
+/// Lanes to a short row whose packs are lines, at least.
 const LANES: usize = 8;
-/// Turns in which a block reads a row, at most: as many as have parts for each of its threads.
-const MOST_TURNS: u64 = PARTS / WARPS as u64;
+/// Packs of a short row, at least: a warp has no more rows than lanes.
+const PACKS_OF_ROW: usize = 4;
+/// Turns in which a block reads a row, at most: as many as have parts for each of its threads, whatever its warps.
+pub(super) const MOST_TURNS: u64 = PARTS / WARPS as u64;
 /// Blocks of a copy for each multiprocessor. Not measured.
 const SPREAD: u64 = 16;
 /// Bytes of a line.
@@ -176,17 +178,21 @@ impl RowOperation {
         let (size, call) = (self.dtype.size(), self.call(rows));
         let packs = (rows.len * size).div_ceil(LINE).next_power_of_two();
         if packs < 32 * steps(size) {
-            let lanes = packs.clamp(LANES, 32);
-            let deep = packs.div_ceil(lanes);
-            let whole = rows.len * size == LINE * lanes * deep;
-            let (lanes, deep) = (lanes.ilog2(), deep.ilog2());
-            let per_block = WARPS as usize * ((32 * SHORT) >> (lanes + deep));
+            // Places of a warp are taken by one row after the other.
+            let own = (rows.len * size).div_ceil(LINE).max(PACKS_OF_ROW);
+            let together = (32 * SHORT / own).min(32);
+            let whole = rows.len * size == LINE * own && together * own == 32 * SHORT;
+            let per_block = WARPS as usize * together;
             let whole = match whole && rows.rows.is_multiple_of(per_block) {
-                true if !self.masked && rows.is_dense(size) => LINES,
+                true if own >= LANES && !self.masked && rows.is_dense(size) => LINES,
                 true => PACKS,
                 false => RAGGED,
             };
-            let call = Rowwise { lanes, deep, whole, ..call };
+            // Groups of lanes, if rows fill these.
+            let lanes = packs.clamp(LANES, 32);
+            let (lanes, deep) = (lanes.ilog2(), packs.div_ceil(lanes).ilog2());
+            let (quarters, quarter) = (own as u32, Together::inverse(own as u32));
+            let call = Rowwise { lanes, deep, quarters, quarter, together: together as u32, whole, ..call };
             let launch = self.launch("rowshort", rows.rows.div_ceil(per_block), &call)?;
             let launch = launch.with_room(room_bytes(WARPS, SHORT));
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
@@ -212,15 +218,20 @@ impl RowOperation {
         let turn = WARPS as u64 * chunk(self.dtype.size());
         let turns = call.len.div_ceil(turn);
         let whole = if call.len.is_multiple_of(turn) { PACKS } else { RAGGED };
-        let call = &Rowwise { whole, kept: self.kept(1, limits), ..*call };
+        let call = &Rowwise { whole, kept: self.kept(1, WARPS, limits), ..*call };
         if self.is_known() {
             let call = Rowwise { phase: MAP, blocks: turns, ..*call };
             let launch = self.of_blocks(call.rows * turns, &call)?;
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
-        if turns <= MOST_TURNS && self.has_turns(call.rows, limits) {
-            let call = Rowwise { phase: TURNS, turns, kept: self.kept(turns, limits), ..*call };
-            let launch = self.of_blocks(call.rows, &call)?;
+        let warps = self.turn_warps(call.len);
+        let turn = warps as u64 * chunk(self.dtype.size());
+        let in_turns = call.len.div_ceil(turn);
+        if in_turns <= MOST_TURNS && self.has_turns(call.rows, limits) {
+            let whole = if call.len.is_multiple_of(turn) { PACKS } else { RAGGED };
+            let kept = self.kept(in_turns, warps, limits);
+            let call = Rowwise { phase: TURNS, turns: in_turns, whole, kept, ..*call };
+            let launch = self.of_warps(call.rows, warps, &call)?;
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
         self.in_parts(call, turns, is_mapped)
@@ -228,8 +239,14 @@ impl RowOperation {
 
     /// A launch of so many blocks, with room for the turns of each.
     fn of_blocks(&self, blocks: u64, call: &Rowwise) -> Option<Launch<RowwiseAt>> {
-        let launch = self.launch("rowlonger", blocks as usize, call)?;
-        Some(launch.with_room((call.kept * self.turn_bytes()) as u32))
+        self.of_warps(blocks, WARPS, call)
+    }
+
+    /// The same of blocks of so many warps.
+    fn of_warps(&self, blocks: u64, warps: u32, call: &Rowwise) -> Option<Launch<RowwiseAt>> {
+        let name = format!("rowlonger_{}_{}", self.name, self.dtype);
+        let launch = launch_of(name, blocks as usize, 32 * warps, call)?;
+        Some(launch.with_room((call.kept * self.turn_bytes(warps)) as u32))
     }
 
     /// Rows that several blocks share.
@@ -316,7 +333,8 @@ mod tests {
 
     #[test]
     fn rows_are_shared_out_by_their_length() {
-        assert_eq!(plan(1000, 16), ["rowshort_softmax_f32 8"]);
+        assert_eq!(plan(1000, 16), ["rowshort_softmax_f32 4"]);
+        assert_eq!(plan(1000, 24), ["rowshort_softmax_f32 6"]);
         assert_eq!(plan(1000, 500), ["rowshort_softmax_f32 125"]);
         assert_eq!(plan(1000, 1024), ["rowwise_softmax_f32 334"]);
         assert_eq!(plan(1000, 1536), ["rowwise_softmax_f32 500"]);

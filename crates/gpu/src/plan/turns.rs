@@ -1,11 +1,13 @@
 //! Which longer rows a block reads in turns, and what it keeps of them in shared memory.
 
+use std::ops::RangeInclusive;
 use warpfold_kernels::rowwise::staying::stay_lines;
-use warpfold_kernels::rowwise::steps;
 use warpfold_kernels::rowwise::turns::{BESIDE, PLACES, turn_lines};
 
+use warpfold_kernels::rowwise::{WARPS, chunk, steps};
+
 use super::limits::Limits;
-use super::rowwise::RowOperation;
+use super::rowwise::{MOST_TURNS, RowOperation};
 
 /// Operations whose longer rows of 16 bits are read by way of shared memory.
 const TURNED: [&str; 4] = ["rms_norm", "layer_norm", "softmax_backward", "log_softmax_backward"];
@@ -19,8 +21,8 @@ const NORMS_IN_PARTS: [f64; 2] = [1.05; 2];
 /// Of layer norm, whose nodes take more instructions: bf16 (499,67221) took 166 us in parts and 111 in turns (f32 not
 /// measured; `rows-random-518274903-first.json`, `rows-random-518274903.json`).
 const LAYER_NORMS_IN_PARTS: [f64; 2] = [1.45, 1.15];
-/// Of the gradients of softmax and its logarithm.
-const GRADIENTS_IN_PARTS: [f64; 2] = [1.4, 1.0];
+/// Of the gradients of softmax and its logarithm (f32: `rows-warps.txt` of 2026-11-30).
+const GRADIENTS_IN_PARTS: [f64; 2] = [1.4, 1.06];
 /// Of softmax and its logarithm.
 const SOFTMAX_IN_PARTS: [f64; 2] = [1.75, 1.15];
 /// Of cross-entropy.
@@ -29,7 +31,7 @@ const LOSSES_IN_PARTS: [f64; 2] = [1.85, 1.45];
 const ALONE: f64 = 1.25;
 /// What the last rows of some multiprocessors take at most, when others are done.
 const LAST: f64 = 0.5;
-/// Blocks of a multiprocessor that share its shared memory, at least.
+/// Blocks of a multiprocessor that share its shared memory, at least, if they have all warps.
 const ABREAST: u64 = 2;
 /// Bytes of it that the system takes for each block.
 const RESERVED: u64 = 1 << 10;
@@ -51,22 +53,50 @@ impl RowOperation {
         most.max(ALONE) < in_parts[(self.dtype.size() > 2) as usize] * each
     }
 
-    /// Bytes of a turn.
-    pub(super) fn turn_bytes(&self) -> u64 {
-        let steps = steps(self.dtype.size()) as u32;
+    /// Bytes of a turn of a block of so many warps.
+    pub(super) fn turn_bytes(&self, warps: u32) -> u64 {
+        let (steps, threads) = (steps(self.dtype.size()) as u32, 32 * warps);
         let arrays = 1 + self.name.ends_with("backward") as u32;
-        16 * if STAYING.contains(&self.name) { stay_lines(steps) } else { turn_lines(steps, arrays) } as u64
+        let is_staying = STAYING.contains(&self.name);
+        16 * if is_staying { stay_lines(threads, steps) } else { turn_lines(threads, steps, arrays) } as u64
     }
 
-    /// Turns of a row of so many that have a place in shared memory: where at least two blocks are abreast. One place
-    /// at least of what is read there; what stays needs none of its last turn.
-    pub(super) fn kept(&self, turns: u64, limits: &Limits) -> u64 {
+    /// Warps of the blocks of rows of `len` elements, each of which reads one in turns: so many that few are idle in
+    /// the last turn, and that what has a place in shared memory is a row. Fewer wait less for one another. Measured:
+    /// `bench/record/nvidia-h200/2026-11-30/rows-warps.txt`.
+    pub(super) fn turn_warps(&self, len: u64) -> u32 {
+        let (size, most) = (self.dtype.size(), WARPS as u64);
+        let chunks = len.div_ceil(chunk(size));
+        // Of each number of turns the fewest warps; then the fewest chunks that these have in all turns.
+        let best = |turns: RangeInclusive<u64>| {
+            let warps = turns.map(|turns| (turns, chunks.div_ceil(turns))).filter(|(_, warps)| *warps <= most);
+            warps.min_by_key(|(turns, warps)| turns * warps).map(|(_, warps)| warps)
+        };
+        let fits = match self.name {
+            _ if size > 2 => None,
+            "rms_norm" => best(2..=2).or_else(|| best(3..=3)).or_else(|| best(4..=4)),
+            name if STAYING.contains(&name) && chunks <= 9 => best(3..=3),
+            name if STAYING.contains(&name) => best(4..=4).map(|warps| warps.max(4)),
+            "layer_norm" if chunks <= 9 => best(3..=3),
+            "layer_norm" if chunks < 4 * most => Some(4),
+            _ => best(3..=4),
+        };
+        // Where a row has no place, the fewest chunks, and of these as many warps as may be.
+        let slots = |warps: &u64| chunks.div_ceil(*warps) * warps;
+        let few = (4..=most).rev().filter(|warps| chunks.div_ceil(*warps) <= MOST_TURNS);
+        let fewest = || few.min_by_key(slots).unwrap_or(most);
+        fits.unwrap_or_else(fewest) as u32
+    }
+
+    /// Turns of a row of so many, by blocks of so many warps, that have a place in shared memory: where at least two
+    /// blocks are abreast. One place at least of what is read there; what stays needs none of its last turn.
+    pub(super) fn kept(&self, turns: u64, warps: u32, limits: &Limits) -> u64 {
         let (turned, staying) = (TURNED.contains(&self.name), STAYING.contains(&self.name));
         if self.dtype.size() != 2 || !(turned || staying) {
             return 0;
         }
-        let each = (limits.shared_bytes as u64 + RESERVED) / ABREAST;
-        let most = (each.saturating_sub(RESERVED + BESIDE as u64) / self.turn_bytes()).min(PLACES as u64);
+        let each = (limits.shared_bytes as u64 + RESERVED) / (ABREAST * WARPS as u64 / warps as u64);
+        let most = (each.saturating_sub(RESERVED + BESIDE as u64) / self.turn_bytes(warps)).min(PLACES as u64);
         if staying {
             return most.min(turns - 1);
         }
@@ -82,7 +112,7 @@ mod tests {
     /// Places of a row's turns where a block can have so many KiB.
     fn kept(name: &'static str, dtype: DType, turns: u64, kib: u32) -> u64 {
         let op = RowOperation::new(name, 2, dtype);
-        op.kept(turns, &Limits { multiprocessors: 132, bandwidth: 4e12, aligned: true, shared_bytes: kib << 10 })
+        op.kept(turns, WARPS, &Limits { multiprocessors: 132, bandwidth: 4e12, aligned: true, shared_bytes: kib << 10 })
     }
 
     #[test]
@@ -96,6 +126,17 @@ mod tests {
         assert_eq!(rows.map(|rows| of("cross_entropy", DType::F32, rows)), [false, false, true, true, true]);
         assert_eq!(rows.map(|rows| of("log_softmax_backward", DType::F16, rows)), [false, false, true, true, true]);
         assert_eq!(rows.map(|rows| of("rms_norm_backward", DType::BF16, rows)), [false, false, false, false, true]);
+    }
+
+    #[test]
+    fn few_warps_are_idle_in_the_last_turn() {
+        let of = |name, dtype, chunks: u64| RowOperation::new(name, 2, dtype).turn_warps(1024 * chunks);
+        let of_16 = |name| [9, 11, 14, 16, 20, 28, 32, 50].map(|chunks| of(name, DType::BF16, chunks));
+        assert_eq!(of_16("softmax"), [3, 4, 4, 4, 5, 7, 8, 5]);
+        assert_eq!(of_16("rms_norm"), [5, 6, 7, 8, 7, 7, 8, 5]);
+        assert_eq!(of_16("layer_norm"), [3, 4, 4, 4, 4, 4, 8, 5]);
+        assert_eq!(of_16("softmax_backward"), [3, 4, 5, 4, 5, 7, 8, 5]);
+        assert_eq!([10, 16, 17, 250].map(|chunks| of("softmax", DType::F32, chunks)), [5, 8, 6, 8]);
     }
 
     #[test]

@@ -141,12 +141,16 @@ by_most!(max_backward = greatest_backward, true, false, 2);
 /// Means.
 #[inline(always)]
 fn means<S: Simt, X: Floats, const N: usize, const P: usize>(s: &S, call: &Pool, grid: &Grid<N>, planes: Range) {
-    grid.each::<S, X, P>(s, call, planes, |planes| {
-        let window = elements::<S, X, N, P>(s, &planes.sources, grid, X::Value::NOTHING);
-        let sums = tree::<S, X::Value, N, P>(s, &window, grid.columns);
-        let means = over(s, call, sums, grid.heights[0] as u64 * grid.widths[0] as u64);
-        planes.write::<S, X>(s, means);
-    });
+    grid.each::<S, X, P>(
+        (s, call, planes),
+        #[inline(always)]
+        |planes| {
+            let window = elements::<S, X, N, P>(s, &planes.sources, grid, X::Value::NOTHING);
+            let sums = tree::<S, X::Value, N, P>(s, &window, grid.columns);
+            let means = over(s, call, sums, grid.heights[0] as u64 * grid.widths[0] as u64);
+            planes.write::<S, X>(s, means);
+        },
+    );
 }
 
 /// What the gradient of each window is divided by, and its inverse.
@@ -213,40 +217,48 @@ fn means_backward<S: Simt, X: Floats, const N: usize, const P: usize>(
     planes: Range,
 ) {
     let divisors = divisors::<S, X, N>(s, call, grid);
-    grid.each::<S, X, P>(s, call, planes, |planes| {
-        let mut window = elements::<S, X, N, P>(s, &planes.sources, grid, X::Value::NOTHING);
-        divide::<S, X, N, P>(s, call, &mut window, &divisors);
-        planes.write::<S, X>(s, tree::<S, X::Value, N, P>(s, &window, grid.columns).map(gathered));
-    });
+    grid.each::<S, X, P>(
+        (s, call, planes),
+        #[inline(always)]
+        |planes| {
+            let mut window = elements::<S, X, N, P>(s, &planes.sources, grid, X::Value::NOTHING);
+            divide::<S, X, N, P>(s, call, &mut window, &divisors);
+            planes.write::<S, X>(s, tree::<S, X::Value, N, P>(s, &window, grid.columns).map(gathered));
+        },
+    );
 }
 
 /// The greatest elements, and the index of the first of them, if indices are wanted.
 #[inline(always)]
 fn greatest<S: Simt, X: Floats, const N: usize, const P: usize>(s: &S, call: &Pool, grid: &Grid<N>, planes: Range) {
     let (lowest, wants_first) = (X::Value::from_f64(f64::NEG_INFINITY), call.at.places != 0);
-    grid.each::<S, X, P>(s, call, planes, |planes| {
-        let window = elements::<S, X, N, P>(s, &planes.sources, grid, lowest);
-        let mut best = Best::<X::Value, P>::none();
-        if s.branch(wants_first) {
-            best.take_all::<S, Of<X>, N>(
-                s,
-                &window,
-                |row, column| grid.flat.wrapping_add(grid.beyond(call, row, column)),
-                true,
-            );
-        } else {
-            best.take_all::<S, Of<X>, N>(s, &window, |_, _| 0, false);
-        }
-        planes.write::<S, X>(s, best.values(grid.rows * grid.columns));
-        if s.branch(wants_first) {
-            let places = fixed(s, call.at.places + 8 * planes.result);
-            let mut k = 0;
-            while k < P {
-                s.store(array::<i64>(places + k as u64 * (8 * call.results.by)), 0, best.place(k));
-                k += 1;
+    grid.each::<S, X, P>(
+        (s, call, planes),
+        #[inline(always)]
+        |planes| {
+            let window = elements::<S, X, N, P>(s, &planes.sources, grid, lowest);
+            let mut best = Best::<X::Value, P>::none();
+            if s.branch(wants_first) {
+                best.take_all::<S, Of<X>, N>(
+                    s,
+                    &window,
+                    |row, column| grid.flat.wrapping_add(grid.beyond(call, row, column)),
+                    true,
+                );
+            } else {
+                best.take_all::<S, Of<X>, N>(s, &window, |_, _| 0, false);
             }
-        }
-    });
+            planes.write::<S, X>(s, best.values(grid.rows * grid.columns));
+            if s.branch(wants_first) {
+                let places = fixed(s, call.at.places + 8 * planes.result);
+                let mut k = 0;
+                while k < P {
+                    s.store(array::<i64>(places + k as u64 * (8 * call.results.by)), 0, best.place(k));
+                    k += 1;
+                }
+            }
+        },
+    );
 }
 
 /// The gradient of the elements, from that of the greatest ones, whose indices are there, in C order.
@@ -258,26 +270,30 @@ fn greatest_backward<S: Simt, X: Floats, const N: usize, const P: usize>(
     planes: Range,
 ) {
     let windows = call.rows.by * call.columns.by;
-    grid.each::<S, X, P>(s, call, planes, |planes| {
-        let mut window = elements::<S, X, N, P>(s, &planes.sources, grid, X::Value::NOTHING);
-        let chosen_at = fixed(s, call.at.places + 8 * (planes.first * windows + grid.flat as u64));
-        let chosen = read::<S, _, N, P>(
-            s,
-            grid,
-            -1,
-            #[inline(always)]
-            |k, row, column| {
-                let by = 8 * grid.beyond(call, row, column) as u64;
-                s.load(array::<i64>(chosen_at + k as u64 * (8 * windows) + by), 0)
-            },
-        );
-        let mut i = 0;
-        while i < N * N * P {
-            let (row, column, k) = (i / P / N, i / P % N, i % P);
-            let is_own = chosen[row][column][k] == grid.number as i64;
-            window[row][column][k] = if is_own { window[row][column][k] } else { X::Value::NOTHING };
-            i += 1;
-        }
-        planes.write::<S, X>(s, tree::<S, X::Value, N, P>(s, &window, grid.columns).map(gathered));
-    });
+    grid.each::<S, X, P>(
+        (s, call, planes),
+        #[inline(always)]
+        |planes| {
+            let mut window = elements::<S, X, N, P>(s, &planes.sources, grid, X::Value::NOTHING);
+            let chosen_at = fixed(s, call.at.places + 8 * (planes.first * windows + grid.flat as u64));
+            let chosen = read::<S, _, N, P>(
+                s,
+                grid,
+                -1,
+                #[inline(always)]
+                |k, row, column| {
+                    let by = 8 * grid.beyond(call, row, column) as u64;
+                    s.load(array::<i64>(chosen_at + k as u64 * (8 * windows) + by), 0)
+                },
+            );
+            let mut i = 0;
+            while i < N * N * P {
+                let (row, column, k) = (i / P / N, i / P % N, i % P);
+                let is_own = chosen[row][column][k] == grid.number as i64;
+                window[row][column][k] = if is_own { window[row][column][k] } else { X::Value::NOTHING };
+                i += 1;
+            }
+            planes.write::<S, X>(s, tree::<S, X::Value, N, P>(s, &window, grid.columns).map(gathered));
+        },
+    );
 }

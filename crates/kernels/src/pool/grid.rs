@@ -91,9 +91,7 @@ impl<const N: usize> Grid<N> {
     #[inline(always)]
     pub fn each<S: Simt, X: Floats, const P: usize>(
         &self,
-        s: &S,
-        call: &Pool,
-        (from, until): Range,
+        (s, call, (from, until)): (&S, &Pool, Range),
         f: impl Fn(Planes<P>),
     ) {
         let (mut plane, step) = (from + self.slot * P as u64, call.share * P as u64);

@@ -78,15 +78,16 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
         let (from, at) = (16 * number, array::<u8>(first + 16 * number as u64));
         if s.branch(from >= begin && from + 16 <= end) {
             s.store_stream(at.cast(), 0, s.get(room, number));
-        } else if s.branch(from < end && from + 16 > begin) {
-            let [mut element, last] = [begin.max(from), end.min(from + 16)].map(|to| (to - from) / B::SIZE);
-            let own = room.offset(number).cast::<B>();
-            while s.again(element < last) {
-                s.store(at.cast::<B>(), element as usize, s.get(own, element));
-                element += 1;
-            }
         }
         i += 1;
+    }
+    // Of the first line and of the last one each lane has an element.
+    let (line, last) = (lane / B::PER, end & !15);
+    let byte = if line == 0 { lane * B::SIZE } else { last + lane % B::PER * B::SIZE };
+    let is_first = line == 0 && begin > 0 && byte >= begin;
+    let is_last = line == 1 && (last > 0 || begin == 0);
+    if s.branch((is_first || is_last) && byte < end) {
+        s.store(array::<B>(first + byte as u64), 0, s.get(room.cast::<B>(), byte / B::SIZE));
     }
 }
 
@@ -104,29 +105,28 @@ fn put<S: Simt, B: Bits>(s: &S, stretch: Shared<u8>, at: u32, w: [u32; 4], bytes
         }
         return;
     }
-    if s.branch(bytes == 16) {
-        if s.branch(at & 2 == 0) {
-            let mut i = 0;
-            while i < 4 {
-                s.put(words, at / 4 + i, w[i as usize]);
-                i += 1;
-            }
-        } else {
-            s.put(halves, at / 2, w[0] as u16);
-            let mut i = 0;
-            while i < 3 {
-                s.put(words, at / 4 + 1 + i, s.funnel(w[i as usize], w[i as usize + 1], 16));
-                i += 1;
-            }
-            s.put(halves, at / 2 + 7, (w[3] >> 16) as u16);
-        }
-        return;
-    }
-    let mut i = 0;
-    while i < B::PER {
-        if s.branch(2 * i < bytes) {
-            s.put(halves, at / 2 + i, B::nth(&w, i as usize).to_bits() as u16);
+    // Words as they are in the stretch: from the second element on, if the first one is the second half of a word.
+    let (odd, count) = ((at / 2) & 1, bytes / 2);
+    let own: [u32; 4] = warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |i| s.funnel(w[i], if i < 3 { w[i + 1] } else { 0 }, 16 * odd),
+    );
+    let (first, mut i) = ((at + 2) / 4, 0);
+    while i < 4 {
+        if s.branch(odd + 2 * i + 2 <= count) {
+            s.put(words, first + i, own[i as usize]);
         }
         i += 1;
+    }
+    if s.branch(odd != 0 && count > 0) {
+        s.put(halves, at / 2, w[0] as u16);
+    }
+    // The last element, if it is the first half of a word.
+    let last = count.wrapping_sub(1);
+    if s.branch(count > odd && (count ^ odd) & 1 != 0) {
+        // By masks: the compiler would make an indexed array of a choice between words.
+        let bit = |bit: u32| (((last - odd) >> bit) & 1).wrapping_neg();
+        let two = |from: usize| (own[from + 1] & bit(1)) | (own[from] & !bit(1));
+        s.put(halves, at / 2 + last, ((two(2) & bit(2)) | (two(0) & !bit(2))) as u16);
     }
 }

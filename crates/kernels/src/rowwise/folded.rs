@@ -7,13 +7,14 @@
 //! as `short` does. Bottleneck: memory; of others instructions, about 70 for an element of 2 bytes.
 
 use super::columns::{Sums, added};
-use super::level::{Level, SumsOf, pick, steps};
+use super::level::{Level, SumsOf, pick};
 use super::norm::{Kind, norm, normalised};
 use super::norm_gradient::NormGradients;
 use super::number::{MOST, numbers};
 use super::op::{Held, RowOp};
 use super::read::from_memory;
 use super::results::Of;
+use super::slots::steps;
 use super::spread::{Packs, Place, Spread};
 use super::sweep::{STEPS, Sweep, Taken, lines_ahead};
 use super::waiting::Waiting;

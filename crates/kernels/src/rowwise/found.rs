@@ -33,15 +33,16 @@ pub(super) fn found<S: Simt, L: Level>(
     [chunk, valid]: [u64; 2],
 ) -> Option<L::Node> {
     if s.branch(call.phase == TURNS) {
+        let turn_warps = s.block_dim_x() / 32;
         if s.branch(s.lane() == 0) {
-            put(s, turned, PARTS as u32, here.turn * WARPS + s.warp(), node);
+            put(s, turned, PARTS as u32, here.turn * turn_warps + s.warp(), node);
         }
         if s.branch(here.turn + 1 < call.turns as u32) {
             return None;
         }
         s.barrier();
         let (own, mut part) = (s.thread_x(), level.nothing());
-        if s.branch(own < call.turns as u32 * WARPS) {
+        if s.branch(own < call.turns as u32 * turn_warps) {
             part = get(s, turned, PARTS as u32, own, part);
         }
         return Some(parts(s, level, slots, part, [chunk, call.len]));

@@ -3,9 +3,10 @@
 //! Idea: the packs of both arrays are kept as they are: what softmax has computed, and the gradient of that.
 
 use super::Rowwise;
-use super::level::{Level, Sums, pack, steps};
+use super::level::{Level, Sums, pack};
 use super::number::{canonical, numbers};
 use super::op::{Held, RowOp};
+use super::slots::steps;
 use super::softmax::Softmaxes;
 use super::spread::{At, Packs, Place};
 use crate::node::Node;

@@ -14,7 +14,7 @@ use super::level::{Level, of_chunk, pick};
 use super::op::RowOp;
 use super::read::from_memory;
 use super::results::{Of, Way, map, mapped, written};
-use super::spread::{Packs, Place, Spread};
+use super::spread::{Packs, Place, Slots, Spread};
 use super::staying::{Stays, staying};
 use super::turns::Ring;
 use super::{LINES, MAP, MEET, NODES, REDUCE, Rowwise, SLOTS, TURNS, WARPS, chunk};
@@ -36,7 +36,7 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     if s.branch(op.is_there(s)) {
         return;
     }
-    let under = WARPS as u64 * chunk;
+    let under = (s.block_dim_x() / 32) as u64 * chunk;
     // The row, and the block's number among those of the row.
     let (number, block) = divide(s.block_x() as u64, call.blocks);
     let (first, to) = (block * under, (call.to + number * call.blocks + block) as usize);
@@ -174,22 +174,28 @@ pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     }
 }
 
-/// The rows of a warp, whose packs are lines that follow one another in all arrays if `LINED`.
+/// The rows of a warp. If `LINED` their packs are lines that follow one another in all arrays, and fill all places.
 #[inline(always)]
 fn several<S: Simt, O: RowOp, const LINED: bool, const N: usize>(s: &S, call: &Rowwise, op: &O) {
-    let (spread, lane) = (Spread::<N>::new(call.lanes, call.deep), s.lane());
+    let lane = s.lane();
+    let spread = if LINED {
+        Spread::<N>::new(call.lanes, call.deep)
+    } else {
+        let (packs, inverse, rows) = (call.quarters, call.quarter, call.together);
+        Spread::slots(Slots { packs, inverse, rows, len: call.len as u32 })
+    };
     let first = (s.block_x() as u64 * WARPS as u64 + s.warp() as u64) * spread.rows() as u64;
-    let number = |k: u32| first + spread.row(k, lane) as u64;
-    // The row of the first step, and how far it is from there to the others.
-    let row = number(0);
+    // A row, and how far it is from there to others.
+    let row = first + spread.first(lane) as u64;
     let base = if LINED { Place::of(call.len as u32) } else { call.place::<Of<O>>(row, 0, u32::MAX as u64) };
     let moves: [[i64; 3]; N] = warpfold_simt::array::from_fn(
         #[inline(always)]
-        |k| if LINED { [0; 3] } else { call.moves(row, spread.further(k as u32)) },
+        |k| if LINED { [0; 3] } else { call.moves(row, spread.further(k as u32, lane)) },
     );
-    let left = call.rows.saturating_sub(row);
-    let place =
-        |k: u32| if LINED { base } else { call.next_place::<Of<O>>(base, pick(moves, k), spread.further(k), left) };
+    let left = call.rows.saturating_sub(row).min(spread.rows() as u64);
+    let place = |k: u32| {
+        if LINED { base } else { call.next_place::<Of<O>>(base, pick(moves, k), spread.further(k, lane), left) }
+    };
     // The bytes before the lane's line of the first step, in each array.
     let before = first * (call.len * Of::<O>::SIZE as u64) + 16 * lane as u64;
     let packs = if LINED {
@@ -205,14 +211,14 @@ fn several<S: Simt, O: RowOp, const LINED: bool, const N: usize>(s: &S, call: &R
         call.packs::<S, _, O, _, false, N>(s, op.blank(), spread, [false; 2], from_memory(s), place)
     };
     let held = op.hold(s, &packs);
-    // A lane finds what follows from the row of one step, and all lanes of its group get it.
-    let step = lane % N as u32;
-    let (row, is_row) = (number(step), number(step) < call.rows);
+    // A lane finds what follows from one row, and all that have packs of it get it.
+    let row = first + spread.found(lane) as u64;
+    let is_row = spread.found(lane) < spread.rows() && row < call.rows;
     let known = if is_row { row } else { 0 };
     let all = |own: O::Stat| {
         warpfold_simt::array::from_fn(
             #[inline(always)]
-            |k| own.map(|_, word| s.shuffle_idx(ALL, word, spread.lane(lane, k as u32))),
+            |k| own.map(|_, word| s.shuffle_idx(ALL, word, spread.finder(k as u32, lane))),
         )
     };
     let own = if O::NOTED && s.branch(call.noted != 0) {
@@ -220,10 +226,10 @@ fn several<S: Simt, O: RowOp, const LINED: bool, const N: usize>(s: &S, call: &R
     } else {
         let given = if O::GIVEN { all(op.noted(s, known)) } else { [O::Stat::zero(); N] };
         let nodes = op.nodes::<S, _, false, N>(s, &packs, &held, given);
-        op.stat(s, pick(nodes, step), known)
+        op.stat(s, pick(nodes, lane % N as u32), known)
     };
     let stats: [O::Stat; N] = all(own);
-    if s.branch(is_row && spread.own(lane) == step && spread.step(step) == 0) {
+    if s.branch(is_row && spread.is_first(lane)) {
         op.note(s, own, row);
     }
     if s.branch(call.at.output == 0) {

@@ -5,7 +5,6 @@
 
 use super::WARPS;
 use super::number::MOST;
-use super::spread::Spread;
 use crate::node::{Node, exchange, fetch, get, put, select};
 use core::marker::PhantomData;
 use warpfold_core::Float;
@@ -56,14 +55,14 @@ pub trait Level: Copy {
 
 /// The left and the right one of a lane's own node and the one that it got.
 #[inline(always)]
-fn ordered<L: Level>(high: bool, got: L::Node, own: L::Node) -> (L::Node, L::Node) {
+pub(super) fn ordered<L: Level>(high: bool, got: L::Node, own: L::Node) -> (L::Node, L::Node) {
     if L::COUNTS { (select(high, got, own), select(high, own, got)) } else { (own, got) }
 }
 
 /// Of `N` steps of 32 lanes, `each` elements a lane, the node of step `lane % N`: a transposed butterfly. At each of
 /// the first levels a lane keeps half of its nodes, and sends the other half.
 #[inline(always)]
-fn tile<S: Simt, L: Level, const N: usize>(s: &S, level: L, mut nodes: [L::Node; N], each: u32) -> L::Node {
+pub(super) fn tile<S: Simt, L: Level, const N: usize>(s: &S, level: L, mut nodes: [L::Node; N], each: u32) -> L::Node {
     let (lane, mut have, mut bit) = (s.lane(), N, 1);
     while bit < 32 {
         let high = lane & bit != 0;
@@ -94,60 +93,6 @@ pub fn pick<T: Node, const N: usize>(all: [T; N], k: u32) -> T {
     one
 }
 
-/// For each step the node of its row, or of the row's chunk, from those of the lane's packs of `per` elements. `valid`
-/// says how many elements the row of a step has. If `WARP`, `spread` is [`Spread::WARP`], the rows of a warp are cut
-/// into steps, and lane `l` gets the node of step `l % N`, in place of all; `valid` counts from the warp's first
-/// element.
-#[inline(always)]
-pub fn steps<S: Simt, L: Level, const WARP: bool, const N: usize>(
-    s: &S,
-    level: L,
-    spread: Spread<N>,
-    mut nodes: [L::Node; N],
-    per: u32,
-    valid: impl Fn(u32) -> u32,
-) -> [L::Node; N] {
-    if WARP {
-        let mut node = tile(s, level, nodes, per);
-        if L::COUNTS {
-            node = ended(s, level, node, nodes, per, |k| step(valid(k), k, per));
-        }
-        return [node; N];
-    }
-    let (lane, lanes, mut bit) = (s.lane(), spread.lanes(), 1);
-    while s.again(bit < lanes) {
-        nodes = warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| {
-                let (left, right) = ordered::<L>(lane & bit != 0, exchange(s, nodes[k], bit), nodes[k]);
-                let from = (spread.pack(k as u32, lane) & !(bit - 1) | bit) * per;
-                level.above(s, left, right, bit * per, valid(k as u32).saturating_sub(from).min(bit * per))
-            },
-        );
-        bit <<= 1;
-    }
-    let mut apart = 1;
-    while apart < N {
-        if s.branch((apart as u32) < spread.steps()) {
-            let each = apart as u32 * lanes * per;
-            let mut k = 0;
-            while k < N {
-                let from = (spread.step(k as u32) + apart as u32) * lanes * per;
-                let count = valid(k as u32).saturating_sub(from).min(each);
-                let node = level.above(s, nodes[k], nodes[k + apart], each, count);
-                let mut i = 0;
-                while i < 2 * apart {
-                    nodes[k + i] = node;
-                    i += 1;
-                }
-                k += 2 * apart;
-            }
-        }
-        apart *= 2;
-    }
-    nodes
-}
-
 /// Of `valid` elements from a warp's first on those of step `k`, of packs of `per`.
 #[inline(always)]
 pub fn step(valid: u32, k: u32, per: u32) -> u32 {
@@ -157,7 +102,7 @@ pub fn step(valid: u32, k: u32, per: u32) -> u32 {
 /// A lane's node `whole` of its step, of all steps' nodes, but those of steps that are not full: these are found one by
 /// one. `count` says how many elements a step has.
 #[inline(always)]
-fn ended<S: Simt, L: Level, const N: usize>(
+pub(super) fn ended<S: Simt, L: Level, const N: usize>(
     s: &S,
     level: L,
     mut whole: L::Node,
@@ -254,8 +199,8 @@ fn lanes<S: Simt, L: Level>(
 }
 
 /// The node of the elements of `warps` warps (a power of two) side by side, each of which has one of `each` elements.
-/// They have `valid` elements. `slots` has room for a node of each warp of the block, and is read until the next
-/// barrier.
+/// They have `valid` elements; a block that has fewer warps has all of them. `slots` has room for a node of each warp
+/// of the block, and is read until the next barrier.
 #[inline(always)]
 pub fn warps<S: Simt, L: Level>(
     s: &S,
@@ -274,7 +219,10 @@ pub fn warps<S: Simt, L: Level>(
     }
     s.barrier();
     let own = s.lane() & (warps - 1);
-    let node = get(s, slots, 32, (s.warp() & !(warps - 1)) + own, node);
+    let (number, mut node) = ((s.warp() & !(warps - 1)) + own, level.nothing());
+    if s.branch(number < s.block_dim_x() / 32) {
+        node = get(s, slots, 32, number, node);
+    }
     lanes(s, level, node, warps, own as u64, each, valid)
 }
 

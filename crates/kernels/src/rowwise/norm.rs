@@ -4,9 +4,10 @@
 
 use super::Rowwise;
 use super::factor::Factors;
-use super::level::{Level, Sums, pack, pick, steps};
+use super::level::{Level, Sums, pack, pick};
 use super::number::{MOST, numbers};
 use super::op::{Held, RowOp};
+use super::slots::steps;
 use super::spread::{At, Packs, Place};
 use crate::address::array;
 use crate::node::{Node, publish, select};

@@ -4,10 +4,11 @@
 //! reduced once, for the sums over their gradients.
 
 use super::Rowwise;
-use super::level::{Level, SumsOf, pack, pick, steps};
+use super::level::{Level, SumsOf, pack, pick};
 use super::norm::{Kind, Norms, norm, normalised};
 use super::number::{MOST, canonical, numbers};
 use super::op::{Held, RowOp};
+use super::slots::steps;
 use super::spread::{At, Packs, Place};
 use crate::address::array;
 use crate::node::{Node, fetch};

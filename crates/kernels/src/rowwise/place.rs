@@ -101,7 +101,8 @@ impl Rowwise {
         Place {
             input: base.input.wrapping_add(moves[0] as u64),
             second: base.second.wrapping_add(moves[1] as u64),
-            output: base.output + further as u64 * self.len * B::SIZE as u64,
+            // Of these rows only short ones have results.
+            output: base.output.wrapping_add(further.wrapping_mul((self.len as u32).wrapping_mul(B::SIZE)) as u64),
             mask: base.mask.wrapping_add(moves[2] as u64),
             valid: if (further as u64) < left { base.valid } else { 0 },
             ..base

@@ -10,7 +10,7 @@ use super::spread::{Place, Spread};
 use crate::address::array;
 use crate::node::select;
 use crate::reduce::shape::piece::{below, joined, loose};
-use crate::source::{Bits, words};
+use crate::source::{Bits, kept, words};
 use warpfold_simt::{ALL, Pack, Simt};
 
 /// A row's lines of 16 bytes.
@@ -160,58 +160,75 @@ fn by_words<S: Simt, B: Bits, const N: usize>(
     blank: B,
     place: impl Fn(u32) -> Place,
 ) -> [[u32; 4]; N] {
-    let (lane, mut words, mut k) = (s.lane(), [[0; 5]; N], 0);
+    let lane = s.lane();
+    let at = |k: u32| place(k).input.wrapping_add(spread.pack_at(k, lane, 16));
+    // Where the array goes on after all packs, what follows a row is read, too.
+    let (mut fits, mut k) = (true, 0);
+    while k < N as u32 {
+        fits &= at(k).wrapping_add(20) <= end;
+        k += 1;
+    }
+    let fits = s.branch(s.all(ALL, fits));
     // Elements of 16 bits may end in the midst of a word that is not all the array's.
     let is_whole = B::SIZE >= 4 || end & 3 == 0;
-    while k < N {
-        let (place, pack) = (place(k as u32), spread.pack(k as u32, lane));
-        let (at, shift) = (place.input.wrapping_add(16 * pack as u64), place.input as u32 & 3);
-        let from = array::<u32>(if B::SIZE < 4 { at & !3 } else { at });
+    let (mut words, mut k) = ([[0; 5]; N], 0);
+    while fits && k < N {
+        words[k] = words_from::<S, B>(s, at(k as u32), if place(k as u32).valid > 0 { i32::MAX } else { 0 });
+        k += 1;
+    }
+    k = 0;
+    while !fits && k < N {
+        let (place, pack, at) = (place(k as u32), spread.pack(k as u32, lane), at(k as u32));
         // Bytes from the first word to the row's end, or to that of the array's whole words.
-        let mut left = if place.valid > 0 { (shift + place.valid * B::SIZE) as i32 - (16 * pack) as i32 } else { 0 };
+        let all = (place.input as u32 & 3) + place.valid * B::SIZE;
+        let mut left = if place.valid > 0 { all as i32 - (16 * pack) as i32 } else { 0 };
         if s.branch(!is_whole) {
             left = left.min(((end & !3) as i64 - (at & !3) as i64).clamp(0, 20) as i32);
         }
-        let (w, mut i) = (&mut words[k], 0);
-        if B::SIZE >= 4 {
-            let blank = blanked([0; 4], 0, blank);
-            *w = [blank[0], blank[1], blank[2], blank[3], 0];
-        }
-        while B::SIZE >= 8 && i < 2 {
-            if s.branch(left > 8 * i) {
-                let both = s.load(from.cast::<u64>(), i as usize);
-                (w[2 * i as usize], w[2 * i as usize + 1]) = (both as u32, (both >> 32) as u32);
-            }
+        words[k] = words_from::<S, B>(s, at, left);
+        k += 1;
+    }
+    let (mut w, mut k) = ([[0; 4]; N], 0);
+    while k < N {
+        let (from, place) = (words[k], place(k as u32));
+        let mut i = 0;
+        while i < 4 {
+            let shift = 8 * (place.input as u32 & 3);
+            w[k][i] = if B::SIZE < 4 { s.funnel(from[i], from[i + 1], shift) } else { from[i] };
             i += 1;
         }
-        while B::SIZE < 8 && i < 4 {
-            if s.branch(left > 4 * i) {
-                w[i as usize] = s.load(from, i as usize);
-            }
-            i += 1;
-        }
-        if B::SIZE < 4 && s.branch(left > 16 && shift != 0) {
-            w[4] = s.load(from, 4);
+        let count = place.count(spread.pack(k as u32, lane), B::PER);
+        if s.branch(count < B::PER) {
+            w[k] = blanked(w[k], count, blank);
         }
         k += 1;
     }
-    let mut w: [[u32; 4]; N] = warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |k| {
-            let (w, place) = (words[k], place(k as u32));
-            if B::SIZE >= 4 {
-                return [w[0], w[1], w[2], w[3]];
-            }
-            let joined = warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |i| s.funnel(w[i], w[i + 1], 8 * (place.input as u32 & 3)),
-            );
-            let count = place.count(spread.pack(k as u32, lane), B::PER);
-            if s.branch(count < B::PER) { blanked(joined, count, blank) } else { joined }
-        },
-    );
-    if B::SIZE < 4 && s.branch(!is_whole) {
+    if B::SIZE < 4 && s.branch(!fits && !is_whole) {
         w = by_elements(s, spread, end, blank, w, place);
+    }
+    w
+}
+
+/// The words that have something of a pack at an address, of which so many bytes are left from the first one on.
+#[inline(always)]
+fn words_from<S: Simt, B: Bits>(s: &S, at: u64, left: i32) -> [u32; 5] {
+    let (mut w, mut i) = ([0; 5], 0);
+    let from = array::<u8>(if B::SIZE < 4 { at & !3 } else { at });
+    while B::SIZE >= 8 && i < 2 {
+        if s.branch(left > 8 * i as i32) {
+            let both = kept(s, from.offset(8 * i), 8);
+            (w[2 * i], w[2 * i + 1]) = (both[0], both[1]);
+        }
+        i += 1;
+    }
+    while B::SIZE < 8 && i < 4 {
+        if s.branch(left > 4 * i as i32) {
+            w[i] = kept(s, from.offset(4 * i), 4)[0];
+        }
+        i += 1;
+    }
+    if B::SIZE < 4 && s.branch(left > 16 && at & 3 != 0) {
+        w[4] = kept(s, from.offset(16), 4)[0];
     }
     w
 }
@@ -224,9 +241,9 @@ fn by_words_inside<S: Simt, const N: usize>(s: &S, place: impl Fn(u32) -> Place)
         #[inline(always)]
         |k| {
             let at = place(k as u32).input.wrapping_add(Spread::<N>::WARP.pack_at(k as u32, lane, 16));
-            let (from, mut w, mut i) = (array::<u32>(at & !3), [0; 5], 0);
+            let (from, mut w, mut i) = (array::<u8>(at & !3), [0; 5], 0);
             while i < 5 {
-                w[i] = s.load(from, i);
+                w[i] = kept(s, from.offset(4 * i), 4)[0];
                 i += 1;
             }
             w
@@ -320,6 +337,10 @@ fn blanked<B: Bits>(w: [u32; 4], count: u32, blank: B) -> [u32; 4] {
                 8 => (bits >> (32 * (i % 2))) as u32,
                 _ => bits as u32,
             };
+            if B::SIZE >= 4 {
+                let is_there = count * B::SIZE > 4 * i as u32;
+                return if is_there { w[i] } else { word };
+            }
             let keep = below(count * B::SIZE, i);
             (w[i] & keep) | (word & !keep)
         },

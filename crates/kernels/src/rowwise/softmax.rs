@@ -6,9 +6,10 @@
 //! exponentials are; where others are not ordinary, they are minus infinity.
 
 use super::Rowwise;
-use super::level::{Level, Sums, few, pack, pick, steps};
+use super::level::{Level, Sums, few, pack, pick};
 use super::number::{MOST, canonical, numbers, rounded};
 use super::op::{Held, RowOp};
+use super::slots::steps;
 use super::spread::{At, Packs, Place};
 use crate::address::array;
 use crate::node::Node;

@@ -2,6 +2,8 @@
 //!
 //! Idea: a group of lanes has a row, or a chunk of one: pack `p` is in lane `p % lanes`, at step `p / lanes`. A lane
 //! has 4 or 8 steps in all, so short rows come several to a lane. The lanes are then the lower bits of a pack's number.
+//! Or short rows follow one another in the places of a warp, lane by lane and step by step ([`Spread::slots`]), so that
+//! few are left over whatever a row's length; then a group of lanes finds each row's node.
 
 use crate::source::Bits;
 
@@ -12,17 +14,46 @@ pub struct Spread<const N: usize> {
     lanes: u32,
     /// Steps of a row, as a power of two.
     deep: u32,
+    /// Rows that follow one another, if they do.
+    slots: Option<Slots>,
+}
+
+/// How short rows follow one another in a warp's places.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slots {
+    /// Packs of a row.
+    pub packs: u32,
+    /// 2^16 over that, rounded up.
+    pub inverse: u32,
+    /// Rows of a warp, at most 32.
+    pub rows: u32,
+    /// Elements of a row.
+    pub len: u32,
 }
 
 impl<const N: usize> Spread<N> {
     /// The whole warp has one row.
-    pub const WARP: Self = Self { lanes: 5, deep: N.ilog2() };
+    pub const WARP: Self = Self { lanes: 5, deep: N.ilog2(), slots: None };
 
     /// Groups of 2^`lanes` lanes, at most a warp, each of which has 2^`deep` packs of a row, at most `N`.
     #[inline(always)]
     #[must_use]
     pub const fn new(lanes: u32, deep: u32) -> Self {
-        Self { lanes, deep }
+        Self { lanes, deep, slots: None }
+    }
+
+    /// Rows that follow one another. As many lanes as there are for each find its node, a power of two.
+    #[inline(always)]
+    #[must_use]
+    pub const fn slots(slots: Slots) -> Self {
+        Self { lanes: (slots.rows - 1).leading_zeros() - 27, deep: 0, slots: Some(slots) }
+    }
+
+    /// How rows follow one another, if they do.
+    #[inline(always)]
+    #[must_use]
+    pub const fn in_slots(self) -> Option<Slots> {
+        self.slots
     }
 
     /// Lanes of a group.
@@ -50,7 +81,10 @@ impl<const N: usize> Spread<N> {
     #[inline(always)]
     #[must_use]
     pub const fn rows(self) -> u32 {
-        (32 * N as u32) >> (self.lanes + self.deep)
+        match self.slots {
+            Some(slots) => slots.rows,
+            None => (32 * N as u32) >> (self.lanes + self.deep),
+        }
     }
 
     /// A lane's number in its group.
@@ -78,28 +112,71 @@ impl<const N: usize> Spread<N> {
     #[inline(always)]
     #[must_use]
     pub const fn pack(self, k: u32, lane: u32) -> u32 {
-        (self.step(k) << self.lanes) + self.own(lane)
+        match self.slots {
+            Some(slots) => 32 * k + lane - self.row(k, lane) * slots.packs,
+            None => (self.step(k) << self.lanes) + self.own(lane),
+        }
     }
 
     /// The same in packs of so many elements or bytes each: added up so that steps differ by a constant.
     #[inline(always)]
     #[must_use]
     pub const fn pack_at(self, k: u32, lane: u32, each: u32) -> u64 {
+        if self.slots.is_some() {
+            return (self.pack(k, lane) * each) as u64;
+        }
         (((self.step(k) * each) as u64) << self.lanes) + self.own(lane) as u64 * each as u64
     }
 
-    /// The number of its row among the warp's.
+    /// The number of its row among the warp's. Places that are left over have one that is not among them.
     #[inline(always)]
     #[must_use]
     pub const fn row(self, k: u32, lane: u32) -> u32 {
-        self.further(k) + (lane >> self.lanes)
+        match self.slots {
+            Some(slots) => ((32 * k + lane) * slots.inverse) >> 16,
+            None => self.further(k, lane) + self.first(lane),
+        }
     }
 
-    /// By how many rows that of step `k` is further than that of the first.
+    /// The number of the row from which the places of a lane's other rows follow.
     #[inline(always)]
     #[must_use]
-    pub const fn further(self, k: u32) -> u32 {
-        (k >> self.deep) << (5 - self.lanes)
+    pub const fn first(self, lane: u32) -> u32 {
+        if self.slots.is_some() { 0 } else { lane >> self.lanes }
+    }
+
+    /// By how many rows that of step `k` is further than that one.
+    #[inline(always)]
+    #[must_use]
+    pub const fn further(self, k: u32, lane: u32) -> u32 {
+        if self.slots.is_some() { self.row(k, lane) } else { (k >> self.deep) << (5 - self.lanes) }
+    }
+
+    /// The number of the row whose node the lane finds.
+    #[inline(always)]
+    #[must_use]
+    pub const fn found(self, lane: u32) -> u32 {
+        if self.slots.is_some() { lane >> self.lanes } else { self.row(lane % N as u32, lane) }
+    }
+
+    /// A lane that finds the node of the row of step `k`.
+    #[inline(always)]
+    #[must_use]
+    pub const fn finder(self, k: u32, lane: u32) -> u32 {
+        match self.slots {
+            // Places that are left over get what the first row has: as good as any.
+            Some(Slots { rows, .. }) if self.row(k, lane) >= rows => 0,
+            Some(_) => self.row(k, lane) << self.lanes,
+            None => self.lane(lane, k),
+        }
+    }
+
+    /// Whether the lane is the first of those that find the same node.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_first(self, lane: u32) -> bool {
+        let step = lane % N as u32;
+        if self.slots.is_some() { self.own(lane) == 0 } else { self.own(lane) == step && self.step(step) == 0 }
     }
 }
 
@@ -248,6 +325,21 @@ mod tests {
                 seen[(spread.row(k, lane) * spread.packs() + spread.pack(k, lane)) as usize] += 1;
             }
             assert_eq!(seen, vec![1; 256], "{spread:?}");
+        }
+    }
+
+    #[test]
+    fn rows_that_follow_one_another_leave_few_places() {
+        for packs in 4..=128 {
+            let (inverse, rows) = ((1u32 << 16).div_ceil(packs), (128 / packs).min(32));
+            let spread = Spread::<4>::slots(Slots { packs, inverse, rows, len: 8 * packs });
+            let places = (0..128).map(|slot| (spread.row(slot / 32, slot % 32), spread.pack(slot / 32, slot % 32)));
+            assert!(places.eq((0..128).map(|slot| (slot / packs, slot % packs))), "{packs}");
+            assert!(rows << spread.lanes <= 32 && packs.next_power_of_two() <= 8 << spread.lanes, "{packs}");
+            for (k, lane) in (0..4).flat_map(|k| (0..32).map(move |lane| (k, lane))) {
+                let row = spread.row(k, lane);
+                assert!(row >= rows || spread.found(spread.finder(k, lane)) == row, "{packs}");
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use super::op::{Held, RowOp};
 use super::read::from_memory;
 use super::results::{Of, Way, mapped};
 use super::spread::{Packs, Place, Spread};
-use super::{REDUCE, Rowwise, THREADS, TURNS, WARPS, chunk};
+use super::{REDUCE, Rowwise, TURNS, chunk};
 use crate::node::Node;
 use crate::source::{Bits, Source};
 use core::marker::PhantomData;
@@ -28,9 +28,9 @@ pub struct Stays<O, const N: usize> {
     of: PhantomData<O>,
 }
 
-/// Lines of 16 bytes of what a block keeps of a turn, by the steps of a warp.
-pub const fn stay_lines(steps: u32) -> u32 {
-    THREADS * steps * NUMBERS
+/// Lines of 16 bytes of what a block keeps of a turn, by its threads and the steps of a warp.
+pub const fn stay_lines(threads: u32, steps: u32) -> u32 {
+    threads * steps * NUMBERS
 }
 
 /// Lines of 16 bytes of the numbers of a pack of 16-bit elements.
@@ -45,7 +45,7 @@ impl<O: RowOp, const N: usize> Stays<O, N> {
     pub fn new<S: Simt>(s: &S, call: &Rowwise, turns: u32) -> Self {
         let most = call.kept as u32;
         let slots = match Self::THERE {
-            true => s.room_of("what stays", most * stay_lines(N as u32)),
+            true => s.room_of("what stays", most * stay_lines(s.block_dim_x(), N as u32)),
             false => Shared::from_address(0),
         };
         let places = most.min(turns.saturating_sub(1));
@@ -62,7 +62,7 @@ impl<O: RowOp, const N: usize> Stays<O, N> {
     #[inline(always)]
     fn at<S: Simt>(&self, s: &S, turn: u32, k: usize, half: usize) -> u32 {
         let line = (turn - self.first) * N as u32 * NUMBERS + k as u32 * NUMBERS + half as u32;
-        line * THREADS + s.thread_x()
+        line * s.block_dim_x() + s.thread_x()
     }
 
     /// Where a turn's marks are among those of all: a bit for each step that is clean, and whether it is wild.
@@ -127,14 +127,14 @@ pub(super) fn staying<S: Simt, O: RowOp, const N: usize>(
     (mut stat, mut is_found): (O::Stat, bool),
 ) {
     let chunk = const { chunk(size_of::<Of<O>>()) };
-    let (under, turns) = (WARPS * chunk as u32, call.turns as u32);
+    let (under, turns) = (s.block_dim_x() / 32 * chunk as u32, call.turns as u32);
     let is_mapped = call.at.output != 0 && call.phase != REDUCE;
     // Turns that are reduced, and turns of results: where not all turns stay these go by lines, of which a row may have
     // one turn more.
     let (reads, mut maps, mut by_lines) = (if is_found { 0 } else { turns }, if is_mapped { turns } else { 0 }, None);
     if is_mapped && call.phase == TURNS && (is_found || turns > call.kept as u32 + 1) {
         by_lines = call.lined::<Of<O>>(call.place::<Of<O>>(here.number, 0, 1), false);
-        maps = (call.len + by_lines.unwrap_or(0) as u64).div_ceil(under as u64) as u32;
+        maps += (call.len + by_lines.unwrap_or(0) as u64 > turns as u64 * under as u64) as u32;
     }
     // What this warp has of the row: as the tree has it, and as lines have it.
     let (row, own) = (call.row::<Of<O>>(here.number), here.first + s.warp() as u64 * chunk);

@@ -6,10 +6,11 @@
 //! Bottleneck: memory, and nearly the instructions.
 
 use super::Rowwise;
-use super::level::{Level, SumsOf, steps};
+use super::level::{Level, SumsOf};
 use super::norm::Kind;
 use super::norm_gradient::NormGradients;
 use super::op::RowOp;
+use super::slots::steps;
 use super::spread::Spread;
 use super::sweep::{SLOTS, STEPS, Sweep, Taken, lines_ahead, of_row, over_warps};
 use super::waiting::Waiting;

@@ -9,7 +9,7 @@
 use super::op::RowOp;
 use super::read::Lines;
 use super::spread::{Place, Spread};
-use super::{NODES, Rowwise, SLOTS, THREADS};
+use super::{NODES, Rowwise, SLOTS};
 use crate::address::array;
 use crate::source::{Bits, Source};
 use core::marker::PhantomData;
@@ -22,9 +22,9 @@ pub const PLACES: u32 = 3;
 /// Bytes of shared memory that kernels of longer rows have beside them.
 pub const BESIDE: u32 = 4 * (SLOTS + NODES) as u32;
 
-/// Lines of 16 bytes of a turn of a block, by the steps of a warp and the number of arrays.
-pub const fn turn_lines(steps: u32, arrays: u32) -> u32 {
-    THREADS * steps * arrays
+/// Lines of 16 bytes of a turn of a block, by its threads, the steps of a warp and the number of arrays.
+pub const fn turn_lines(threads: u32, steps: u32, arrays: u32) -> u32 {
+    threads * steps * arrays
 }
 
 /// The places of a block's turns of a row.
@@ -47,7 +47,7 @@ impl<O: RowOp, const N: usize> Ring<O, N> {
     pub fn new<S: Simt>(s: &S, call: &Rowwise) -> Self {
         let places = call.kept as u32;
         let slots = match Self::THERE {
-            true => s.room_of("turns", places * turn_lines(N as u32, Self::ARRAYS)),
+            true => s.room_of("turns", places * turn_lines(s.block_dim_x(), N as u32, Self::ARRAYS)),
             false => Shared::from_address(0),
         };
         Self { slots, places, of: PhantomData }
@@ -62,7 +62,7 @@ impl<O: RowOp, const N: usize> Ring<O, N> {
     /// Where a thread's line of step `k` is.
     #[inline(always)]
     fn at<S: Simt>(&self, s: &S, slot: u32, array: u32, k: u32) -> u32 {
-        ((slot * Self::ARRAYS + array) * N as u32 + k) * THREADS + s.thread_x()
+        ((slot * Self::ARRAYS + array) * N as u32 + k) * s.block_dim_x() + s.thread_x()
     }
 
     /// The place of the turn after the one in `slot`, or of the turn before it if the row is read `back`.
