@@ -33,6 +33,9 @@ const ALONE: f64 = 1.25;
 const LAST: f64 = 0.5;
 /// Blocks of a multiprocessor that share its shared memory, at least, if they have all warps.
 const ABREAST: u64 = 2;
+/// What a chunk of a turn takes, by the warps of a block, in thousandths of what it takes with eight: of log_softmax f32
+/// (2005,16691) and bf16 (2670,50257), from four on (`bench/record/nvidia-h200/2026-11-30/rows-warps.txt`).
+const COST: [u64; WARPS as usize] = [1050, 1050, 1050, 1050, 1065, 1155, 1080, 1000];
 /// Bytes of it that the system takes for each block.
 const RESERVED: u64 = 1 << 10;
 
@@ -67,24 +70,23 @@ impl RowOperation {
     pub(super) fn turn_warps(&self, len: u64) -> u32 {
         let (size, most) = (self.dtype.size(), WARPS as u64);
         let chunks = len.div_ceil(chunk(size));
-        // Of each number of turns the fewest warps; then the fewest chunks that these have in all turns.
+        // What all turns of so many warps take: a chunk of each, and more where a multiprocessor then has fewer warps.
+        let cost = |warps: u64| chunks.div_ceil(warps) * warps * COST[warps as usize - 1];
+        // Of each number of turns the fewest warps.
         let best = |turns: RangeInclusive<u64>| {
-            let warps = turns.map(|turns| (turns, chunks.div_ceil(turns))).filter(|(_, warps)| *warps <= most);
-            warps.min_by_key(|(turns, warps)| turns * warps).map(|(_, warps)| warps)
+            turns.map(|turns| chunks.div_ceil(turns)).filter(|warps| *warps <= most).min_by_key(|warps| cost(*warps))
         };
         let fits = match self.name {
             _ if size > 2 => None,
             "rms_norm" => best(2..=2).or_else(|| best(3..=3)).or_else(|| best(4..=4)),
-            name if STAYING.contains(&name) && chunks <= 9 => best(3..=3),
-            name if STAYING.contains(&name) => best(4..=4).map(|warps| warps.max(4)),
-            "layer_norm" if chunks <= 9 => best(3..=3),
+            name if chunks <= 9 && (STAYING.contains(&name) || name == "layer_norm") => best(3..=3),
+            name if chunks <= 16 && STAYING.contains(&name) => Some(4),
             "layer_norm" if chunks < 4 * most => Some(4),
             _ => best(3..=4),
         };
-        // Where a row has no place, the fewest chunks, and of these as many warps as may be.
-        let slots = |warps: &u64| chunks.div_ceil(*warps) * warps;
+        // Where a row has no place, the least.
         let few = (4..=most).rev().filter(|warps| chunks.div_ceil(*warps) <= MOST_TURNS);
-        let fewest = || few.min_by_key(slots).unwrap_or(most);
+        let fewest = || few.min_by_key(|warps| cost(*warps)).unwrap_or(most);
         fits.unwrap_or_else(fewest) as u32
     }
 
@@ -137,6 +139,8 @@ mod tests {
         assert_eq!(of_16("layer_norm"), [3, 4, 4, 4, 4, 4, 8, 5]);
         assert_eq!(of_16("softmax_backward"), [3, 4, 5, 4, 5, 7, 8, 5]);
         assert_eq!([10, 16, 17, 250].map(|chunks| of("softmax", DType::F32, chunks)), [5, 8, 6, 8]);
+        // Six warps leave a multiprocessor twelve of sixteen.
+        assert_eq!([22, 106, 149].map(|chunks| of("log_softmax", DType::BF16, chunks)), [8, 8, 8]);
     }
 
     #[test]
