@@ -33,8 +33,8 @@ const ALONE: f64 = 1.25;
 const LAST: f64 = 0.5;
 /// Blocks of a multiprocessor that share its shared memory, at least, if they have all warps.
 const ABREAST: u64 = 2;
-/// What a chunk of a turn takes, by the warps of a block, in thousandths of what it takes with eight: of log_softmax f32
-/// (2005,16691) and bf16 (2670,50257), from four on (`bench/record/nvidia-h200/2026-11-30/rows-warps.txt`).
+/// What a chunk of a turn takes, by the warps of a block, in thousandths of what it takes with eight: of log_softmax
+/// f32 (2005,16691) and bf16 (2670,50257), from four on (`bench/record/nvidia-h200/2026-11-30/rows-warps.txt`).
 const COST: [u64; WARPS as usize] = [1050, 1050, 1050, 1050, 1065, 1155, 1080, 1000];
 /// Bytes of it that the system takes for each block.
 const RESERVED: u64 = 1 << 10;
