@@ -3,7 +3,7 @@
 
     pip install warpfold torch
     bench/rows_bench.py [--device cuda|cpu] [--samples 15] [--filter WORDS] [--random SEED [--windows] [--cases 100]]
-                        [--compile [N]] [--json FILE]
+                        [--names FILE] [--compile [N]] [--json FILE]
 
 Softmax, norms, losses, pooling and top_k, forward and backward, bfloat16 and float32; with a seed, random ones of them, of
 rows of 64 to 262144 elements (a third powers of two, a third as models have them, a third any), 64 to 256 MiB, or with
@@ -24,6 +24,7 @@ import json
 import os
 import platform
 import random as numbers
+import re
 import statistics
 import subprocess
 import sys
@@ -52,6 +53,7 @@ def options():
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--samples", type=int, default=15)
     parser.add_argument("--filter", default="", help="only cases whose names have all of these words")
+    parser.add_argument("--names", metavar="FILE", help="the rows that it names, one to a line as in records")
     parser.add_argument("--random", type=int, metavar="SEED", help="random rows in place of those named here")
     parser.add_argument("--windows", action="store_true", help="with --random: random pooling in place of rows")
     parser.add_argument("--cases", type=int, default=100, help="how many random ones")
@@ -146,18 +148,30 @@ def random_cases(seed, count):
         shape = (max(1, (of.choice([64, 128, 256]) << 20) // dtype.itemsize // length), length)
         names = ["softmax", "log_softmax", "rms_norm", "layer_norm", "cross_entropy", "topk"]
         name, backward = of.choice(names), of.random() < 0.5
+        title = f"{str(dtype)[6:]} {shape}"
         if name == "topk":
             k = min(length, of.choice([1, of.randint(1, 64), of.randint(1, 1024), int(2 ** of.uniform(0, 14))]))
-            yield f"{name} {str(dtype)[6:]} {shape} {k}", length / k, lambda s=shape, d=dtype, k=k: topk(s, d, k)
+            yield case(f"{name} {title} {k}")
         elif name == "cross_entropy":
-            yield f"{name} and gradient {str(dtype)[6:]} {shape}", 2, lambda s=shape, d=dtype: cross_entropy(s, d)
-        elif name.endswith("norm"):
-            make = lambda s=shape, d=dtype, n=name, b=backward: norm(s, d, n, b)  # noqa: E731
-            yield f"{name}{' backward' if backward else ''} {str(dtype)[6:]} {shape}", 2 + backward, make
-        elif backward:
-            yield f"{name} backward {str(dtype)[6:]} {shape}", 3, lambda s=shape, d=dtype, n=name: pulled(s, d, n)
+            yield case(f"{name} and gradient {title}")
         else:
-            yield f"{name} {str(dtype)[6:]} {shape}", 2, lambda s=shape, d=dtype, n=name: softmax(s, d, n)
+            yield case(f"{name}{' backward' if backward else ''} {title}")
+
+
+def case(title):
+    """As one of [`cases`], of its name: `softmax backward bfloat16 (4096, 32000)`."""
+    parts = re.fullmatch(r"(\w+?)( and gradient| backward)? (\w+) \((\d+), ?(\d+)\)(?: (\d+))?", title)
+    if parts is None:
+        sys.exit(f"no case: {title!r}; as in a record: 'softmax backward bfloat16 (4096, 32000)'")
+    name, backward, dtype = parts[1], parts[2] == " backward", getattr(torch, parts[3])
+    shape = (int(parts[4]), int(parts[5]))
+    if name == "topk":
+        return title, shape[1] / int(parts[6]), lambda: topk(shape, dtype, int(parts[6]))
+    if name == "cross_entropy":
+        return title, 2, lambda: cross_entropy(shape, dtype)
+    if name.endswith("norm"):
+        return title, 2 + backward, lambda: norm(shape, dtype, name, backward)
+    return title, 2 + backward, lambda: (pulled if backward else softmax)(shape, dtype, name)
 
 
 def random_windows(seed, count):
@@ -442,8 +456,14 @@ def main():
     record = {**about, "warpfold": wf.__version__, "cases": []}
     print(", ".join(f"{key} {value}" for key, value in about.items()))
     end = clock.monotonic() + args.seconds
-    drawn = random_windows if args.windows else random_cases
-    for name, passes, make in cases() if args.random is None else drawn(args.random, args.cases):
+    if args.names:
+        with open(args.names) as file:
+            asked = [case(line.strip()) for line in file if line.strip()]
+    elif args.random is None:
+        asked = cases()
+    else:
+        asked = (random_windows if args.windows else random_cases)(args.random, args.cases)
+    for name, passes, make in asked:
         if not all(word in name for word in args.filter.split()):
             continue
         if clock.monotonic() > end:

@@ -73,8 +73,8 @@ pub fn tune(folder: &Path, entries: &[Entry]) -> Result<Blocks, Error> {
         let left: Vec<Entry> =
             entries.iter().filter(|e| is_production(&e.name) && !found.contains_key(&e.name)).cloned().collect();
         let bounded: Vec<Entry> = left.iter().map(|e| with(e, blocks)).collect();
-        let memory = ptxas::memory(&bounded)?;
-        let fits = left.into_iter().filter(|e| memory.get(&e.name) == Some(&0));
+        let uses = ptxas::uses(&bounded)?;
+        let fits = left.into_iter().filter(|e| uses.iter().any(|u| u.entry == e.name && u.memory == 0));
         found.extend(fits.map(|e| (e.name, Bound { blocks, measured: false })));
     }
     let mut text = String::new();

@@ -15,7 +15,8 @@ use warpfold_ptx::ptxas::Gpus;
 
 const USAGE: &str = "\
 cargo xtask ptx            compile the kernels to PTX and write crates/kernels/ptx, and those of examples/mat2 (needs
-                           ptxas for machine code)
+                           ptxas for machine code); with WARPFOLD_ENTRIES=shallow_sum,_argmax_f32 those alone whose
+                           names have one of these parts, and say how many registers they take
 cargo xtask ptx --tune     the same, and ask ptxas how many blocks of each kernel fit a multiprocessor
 cargo xtask ptx --check    compile them again; fail unless they are what is committed, and sound on the GPU that they
                            are tuned on (needs ptxas: on PATH, in $PTXAS, or `pip install nvidia-cuda-nvcc`)

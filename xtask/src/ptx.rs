@@ -7,6 +7,8 @@ use warpfold_ptx::ptxas::{self, Gpus};
 use warpfold_ptx::{Crate, Entry, Toolchain, archive, faults};
 
 const AGAIN: &str = "cargo xtask ptx";
+/// The variable that says which entries alone are compiled (`is_asked_for` in `crates/kernels/src/kernel.rs`).
+const PARTS: &str = "WARPFOLD_ENTRIES";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
@@ -42,6 +44,9 @@ fn compile_both(toolchain: &Toolchain) -> Result<[Vec<Entry>; 2], Error> {
 /// Compiles and writes; `tune` asks `ptxas` again how many blocks each kernel allows.
 pub fn write(tune: bool) -> Result<(), Error> {
     let toolchain = Toolchain::find()?;
+    if let Ok(parts) = std::env::var(PARTS) {
+        return write_some(&toolchain, &parts);
+    }
     let [mut library, user] = compile_both(&toolchain)?;
     let wrong: Vec<String> = library.iter().chain(&user).flat_map(faults).collect();
     if !wrong.is_empty() {
@@ -62,6 +67,28 @@ pub fn write(tune: bool) -> Result<(), Error> {
         );
     }
     Ok(())
+}
+
+/// Compiles the entries whose names have one of these parts, says what `ptxas` makes of them, and writes them among
+/// those that are committed. What they have in common with others may have changed those, too: in the end compile all.
+fn write_some(toolchain: &Toolchain, parts: &str) -> Result<(), Error> {
+    let is_asked_for = |name: &str| parts.split(',').any(|part| name.contains(part));
+    let mut some = compile(toolchain, "warpfold-kernels", Some("entries"))?;
+    some.retain(|entry| is_asked_for(&entry.name));
+    let wrong: Vec<String> = some.iter().flat_map(faults).collect();
+    wrong.iter().for_each(|fault| println!("{fault}"));
+    blocks::apply(&mut some, &blocks::read(&folder())?);
+    for ptxas::Use { entry, registers, memory } in ptxas::uses(&some)? {
+        println!("{entry}: {registers} registers, {memory} bytes of stack and spills");
+    }
+    let mut all = pack::read(&folder())?;
+    all.retain(|entry| !is_asked_for(&entry.name));
+    all.append(&mut some);
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    let bytes = pack::write(&folder(), &all)?;
+    code::write(&folder(), &all)?;
+    println!("{} entries, {} KiB compressed", all.len(), bytes / 1024);
+    if wrong.is_empty() { Ok(()) } else { Err("what calls, or has arrays in memory, is written for a look only".into()) }
 }
 
 /// Assembles what is committed.

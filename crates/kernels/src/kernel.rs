@@ -45,13 +45,43 @@ macro_rules! export {
             $crate::params::checked::<$params>();
             #[unsafe(export_name = $name)]
             unsafe extern "ptx-kernel" fn kernel(params: $params) {
-                $run(&warpfold_simt::hardware::Hardware, &params)
+                if const { $crate::kernel::is_asked_for($name) } {
+                    $run(&warpfold_simt::hardware::Hardware, &params)
+                }
             }
         };
     };
 }
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 pub(crate) use export;
+
+/// Whether an entry is compiled: its name has one of the parts that `WARPFOLD_ENTRIES` lists, with commas between them.
+/// Without the variable all are. Others are exported empty, and `cargo xtask ptx` leaves what is committed of them.
+#[cfg(all(target_arch = "nvptx64", feature = "entries"))]
+pub(crate) const fn is_asked_for(name: &str) -> bool {
+    let Some(parts) = option_env!("WARPFOLD_ENTRIES") else { return true };
+    let (name, parts) = (name.as_bytes(), parts.as_bytes());
+    let mut start = 0;
+    while start < parts.len() {
+        let mut end = start;
+        while end < parts.len() && parts[end] != b',' {
+            end += 1;
+        }
+        let mut at = 0;
+        while at + (end - start) <= name.len() {
+            let mut same = 0;
+            while start + same < end && name[at + same] == parts[start + same] {
+                same += 1;
+            }
+            if start + same == end {
+                return true;
+            }
+            at += 1;
+        }
+        start = end + 1;
+    }
+    false
+}
 
 /// Exports all kernels of a table, the macro `$table`, and defines `find` of them.
 macro_rules! tabled {

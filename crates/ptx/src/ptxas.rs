@@ -2,7 +2,7 @@
 
 use crate::compile::Entry;
 use crate::error::Error;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -126,15 +126,15 @@ fn judge(
     println!("{gpu:>11}: {} entries, {most}", uses.len());
 }
 
-/// Bytes of stack that each entry needs on the generation that the kernels are tuned on, by name.
+/// What each entry takes on the generation that the kernels are tuned on.
 ///
 /// # Errors
 /// If there is no `ptxas`, or it does not start.
-pub fn memory(entries: &[Entry]) -> Result<BTreeMap<String, u32>, Error> {
-    let mut found = BTreeMap::new();
+pub fn uses(entries: &[Entry]) -> Result<Vec<Use>, Error> {
+    let mut found = Vec::new();
     for (entries, gpus) in generations(entries, &[TUNED]) {
         for gpu in gpus {
-            found.extend(parse(&assemble(&entries, gpu)?.0).into_iter().map(|u| (u.entry, u.memory)));
+            found.extend(parse(&assemble(&entries, gpu)?.0));
         }
     }
     Ok(found)
@@ -161,11 +161,13 @@ pub fn image(entry: &Entry, gpu: &str) -> Result<Vec<u8>, Error> {
 
 /// What one entry takes on one GPU.
 #[derive(Debug, Default, PartialEq)]
-struct Use {
-    entry: String,
-    registers: u32,
-    /// Stack frame and spills.
-    memory: u32,
+pub struct Use {
+    /// Its name.
+    pub entry: String,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of stack frame and spills.
+    pub memory: u32,
 }
 
 fn parse(text: &str) -> Vec<Use> {

@@ -96,13 +96,7 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
 fn put<S: Simt, B: Bits>(s: &S, stretch: Shared<u8>, at: u32, w: [u32; 4], bytes: u32) {
     let (words, halves) = (stretch.cast::<u32>(), stretch.cast::<u16>());
     if B::SIZE != 2 {
-        let mut i = 0;
-        while i < 4 {
-            if s.branch(4 * i < bytes) {
-                s.put(words, at / 4 + i, w[i as usize]);
-            }
-            i += 1;
-        }
+        put_words(s, words, at / 4, w, bytes / 4);
         return;
     }
     // Words as they are in the stretch: from the second element on, if the first one is the second half of a word.
@@ -111,13 +105,7 @@ fn put<S: Simt, B: Bits>(s: &S, stretch: Shared<u8>, at: u32, w: [u32; 4], bytes
         #[inline(always)]
         |i| s.funnel(w[i], if i < 3 { w[i + 1] } else { 0 }, 16 * odd),
     );
-    let (first, mut i) = ((at + 2) / 4, 0);
-    while i < 4 {
-        if s.branch(odd + 2 * i + 2 <= count) {
-            s.put(words, first + i, own[i as usize]);
-        }
-        i += 1;
-    }
+    put_words(s, words, (at + 2) / 4, own, count.saturating_sub(odd) / 2);
     if s.branch(odd != 0 && count > 0) {
         s.put(halves, at / 2, w[0] as u16);
     }
@@ -128,5 +116,23 @@ fn put<S: Simt, B: Bits>(s: &S, stretch: Shared<u8>, at: u32, w: [u32; 4], bytes
         let bit = |bit: u32| (((last - odd) >> bit) & 1).wrapping_neg();
         let two = |from: usize| (own[from + 1] & bit(1)) | (own[from] & !bit(1));
         s.put(halves, at / 2 + last, ((two(2) & bit(2)) | (two(0) & !bit(2))) as u16);
+    }
+}
+
+/// Puts so many of a pack's words to where the first one is to be, and behind it. Neighbours' first words are four
+/// apart: every eight lanes begin with another one, so that all banks are used at once.
+#[inline(always)]
+fn put_words<S: Simt>(s: &S, to: Shared<u32>, first: u32, [a, b, c, d]: [u32; 4], count: u32) {
+    let begin = s.lane() >> 3;
+    let pick = |is: bool, one: u32, other: u32| if is { one } else { other };
+    let one = |i: u32| pick(begin & 1 != 0, [b, c, d, a][i as usize], [a, b, c, d][i as usize]);
+    let (by_two, once) = (begin & 2 != 0, [one(0), one(1), one(2), one(3)]);
+    let mut i = 0;
+    while i < 4 {
+        let number = (begin + i) & 3;
+        if s.branch(number < count) {
+            s.put(to, first + number, pick(by_two, once[(i as usize + 2) & 3], once[i as usize]));
+        }
+        i += 1;
     }
 }

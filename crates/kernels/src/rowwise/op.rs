@@ -92,7 +92,7 @@ pub trait RowOp: Copy {
         S: Simt,
         P: Fn(u32) -> Place;
     /// For each step the node of its row, or of the row's chunk; every lane has it. `given` is what was noted of the
-    /// steps' rows, if they are [`RowOp::GIVEN`]. `WARP` is as in [`super::slots::steps`].
+    /// steps' rows, if they are [`RowOp::GIVEN`]. `WARP` is as in `steps` of `slots.rs`.
     fn nodes<S, P, const WARP: bool, const N: usize>(
         &self,
         s: &S,

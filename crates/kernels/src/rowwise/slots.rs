@@ -71,6 +71,13 @@ pub fn steps<S: Simt, L: Level, const WARP: bool, const N: usize>(
     nodes
 }
 
+/// Where in shared memory the node of a place is, so that neither 32 neighbours nor every fourth or eighth of 128
+/// places compete for a bank.
+#[inline(always)]
+const fn bank(place: u32) -> u32 {
+    place ^ (place >> 5)
+}
+
 /// The node of the row that the lane finds, from the nodes of all packs of `per` elements.
 #[inline(always)]
 fn rows<S: Simt, L: Level, const N: usize>(
@@ -84,7 +91,7 @@ fn rows<S: Simt, L: Level, const N: usize>(
     let (room, lane, places): (Shared<u32>, _, _) = (dense::room::<S, N>(s).cast(), s.lane(), 32 * N as u32);
     let mut k = 0;
     while k < N {
-        put(s, room, places, 32 * k as u32 + lane, nodes[k]);
+        put(s, room, places, bank(32 * k as u32 + lane), nodes[k]);
         k += 1;
     }
     s.warp_barrier(ALL);
@@ -94,7 +101,7 @@ fn rows<S: Simt, L: Level, const N: usize>(
     let (mut all, mut i) = ([level.nothing(); OWN], 0);
     while i < OWN as u32 {
         if s.branch(i < each && from + i < slots.packs && row < slots.rows) {
-            all[i as usize] = get(s, room, places, row * slots.packs + from + i, level.nothing());
+            all[i as usize] = get(s, room, places, bank(row * slots.packs + from + i), level.nothing());
         }
         i += 1;
     }

@@ -12,7 +12,7 @@ use super::read::from_memory;
 use super::results::{Of, Way, mapped, written};
 use super::spread::{Place, Spread};
 use super::{QUARTERS, Rowwise, SLOTS, chunk};
-use crate::node::{Node, get, put};
+use crate::node::{Node, get, put, select};
 use crate::source::Bits;
 use warpfold_simt::{ALL, Shared, Simt};
 
@@ -147,25 +147,28 @@ fn rows<S: Simt, O: RowOp, const ONE: bool, const N: usize>(s: &S, call: &Rowwis
     } else {
         of_node(op.nodes::<S, _, true, N>(s, &packs, &held, [O::Stat::zero(); N])[0])
     };
-    // All lanes have the same, if there is one row.
-    let of_step = |own: O::Stat, k: usize| {
-        let row = at.row + (k as u32 >= at.of_row * steps) as u32;
+    // Of the warp's first row, and of the next one. All lanes have the same, if there is one row.
+    let of_row = |own: O::Stat, row: u32| {
         if !ONE {
-            return own.map(|_, word| s.shuffle_idx(ALL, word, row << call.lanes));
+            return own.map(|_, word| s.shuffle_idx(ALL, word, (row << call.lanes) & 31));
         }
         own
     };
+    let of_rows = |own: O::Stat| [of_row(own, at.row), of_row(own, at.row + 1)];
+    let of_step = |both: [O::Stat; 2], k: u32| select(ONE || k < at.of_row * steps, both[0], both[1]);
     held = held.again(s);
     if O::GIVEN {
+        let given = of_rows(stat);
         let ready = warpfold_simt::array::from_fn(
             #[inline(always)]
-            |k| op.ready(s, held.kept[k], of_step(stat, k), packs.at(k as u32, lane, Of::<O>::PER)),
+            |k| op.ready(s, held.kept[k], of_step(given, k as u32), packs.at(k as u32, lane, Of::<O>::PER)),
         );
         stat = of_node(op.nodes_ready::<S, _, true, N>(s, &packs, ready)[0]);
         if s.branch(call.at.output != 0) {
+            let stats = of_rows(stat);
             let results = warpfold_simt::array::from_fn(
                 #[inline(always)]
-                |k| op.map_ready(s, ready[k], of_step(stat, k)),
+                |k| op.map_ready(s, ready[k], of_step(stats, k as u32)),
             );
             written::<S, O, true, N>(s, call, Spread::WARP, results, way, place);
         }
@@ -175,7 +178,7 @@ fn rows<S: Simt, O: RowOp, const ONE: bool, const N: usize>(s: &S, call: &Rowwis
         op.note(s, stat, row);
     }
     if !O::GIVEN && s.branch(call.at.output != 0) {
-        let plain = O::PLAIN || s.all(ALL, op.is_plain(stat));
-        mapped(s, op, call, &held, (plain, |k: u32| of_step(stat, k as usize)), way, place);
+        let (plain, stats) = (O::PLAIN || s.all(ALL, op.is_plain(stat)), of_rows(stat));
+        mapped(s, op, call, &held, (plain, |k: u32| of_step(stats, k)), way, place);
     }
 }
