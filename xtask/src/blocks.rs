@@ -9,8 +9,9 @@
 //! `rowlonger_cross_entropy_bf16`, with 24 bytes where rows end, was timed with its two blocks alone; and so, with up
 //! to 32 bytes, were `rowwise_log_softmax_`, its gradients and `rowshort_softmax_` of 16 bits,
 //! `rowwise_cross_entropy_f16`, and `rowlonger_` gradients of layer norm of 16 bits with what they had before;
-//! `rowlonger_` norms of f32, `rowshort_layer_norm_` of bf16 and f32, and its gradients of 16 bits,
-//! `rowshort_rms_norm_f16` (its kin of bf16 was timed) and `rowshort_softmax_backward_f32`, with up to 28 bytes, were
+//! `rowlonger_` norms of f32, `rowshort_layer_norm_` but of f64, its gradients and those of `rowshort_rms_norm_` of 16
+//! bits, `rowshort_rms_norm_f16`, `rowshort_cross_entropy_bf16` and `rowshort_softmax_backward_f32`, with up to 168
+//! bytes, were
 //! timed with what they had before, too. Two were timed as they lost a block to 4 bytes of spills: on an H200, max f32
 //! (1,33554432,2) along axis 0 (`staged_max_b4`) took 163 us with three and 204 with two, argmax f16 (6,11320,494,4)
 //! along axis 2 (`staged_argmax_b2`) 159 and 183.

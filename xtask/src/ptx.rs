@@ -88,7 +88,11 @@ fn write_some(toolchain: &Toolchain, parts: &str) -> Result<(), Error> {
     let bytes = pack::write(&folder(), &all)?;
     code::write(&folder(), &all)?;
     println!("{} entries, {} KiB compressed", all.len(), bytes / 1024);
-    if wrong.is_empty() { Ok(()) } else { Err("what calls, or has arrays in memory, is written for a look only".into()) }
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err("what calls, or has arrays in memory, is written for a look only".into())
+    }
 }
 
 /// Assembles what is committed.

@@ -208,6 +208,34 @@ fn rows_that_fill_their_blocks_have_the_bits_of_the_cpu() {
     }
 }
 
+/// Short rows that several warps share, of which some have elements whose exponentials are no ordinary numbers, and
+/// some are masked out but for one: what one warp finds, all must know.
+#[test]
+fn wild_rows_among_others_have_the_bits_of_the_cpu() {
+    let on = Emulated::new();
+    let stream = &on.stream;
+    for (dtype, len) in [(DType::F32, 174), (DType::F32, 70), (DType::BF16, 281), (DType::F64, 21), (DType::F16, 300)] {
+        let (size, count) = (dtype.size(), 70);
+        let (shape, steps) = ([count, len], [(len * size) as isize, size as isize]);
+        let mut x = elements(dtype, count * len, 5, Specials::None);
+        let some = elements(dtype, 64, 6, Specials::All);
+        for (i, special) in some.chunks(size).enumerate() {
+            // Of a few rows, among them the first and the last of a block.
+            let at = ([0, 5, 22, 23, 41, 69][i % 6] * len + i * 31 % len) * size;
+            x[at..at + size].copy_from_slice(special);
+        }
+        // SAFETY: so many elements are there, until the end of the case.
+        let host = || unsafe { ArrayRef::from_raw(x.as_ptr(), dtype, &shape, &steps) }.expect("an array");
+        let there = on.upload(&x);
+        let view = || on.view(&there, 0, dtype, &shape, &steps).expect("a view");
+        let (all, plain) = (&rows::Softmax::default(), &cpu::Softmax::default());
+        let want = cpu::softmax(host(), &[-1], plain).expect("a result");
+        assert_eq!(cases::differs(rows::softmax(view(), &[-1], all, stream), &want, stream), None, "{dtype} {len}");
+        let want = cpu::log_softmax(host(), &[-1], plain).expect("a result");
+        assert_eq!(cases::differs(rows::log_softmax(view(), &[-1], all, stream), &want, stream), None, "{dtype} {len}");
+    }
+}
+
 /// Gradients of layer norm whose weights or biases are frozen: the others have their bits, and the sums of both are
 /// copied by one launch.
 #[test]

@@ -9,6 +9,7 @@ use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::piece::{Kept, Outputs};
 use warpfold_kernels::rowwise::arrange::{Arrange, ArrangeAt};
 use warpfold_kernels::rowwise::dense::room_bytes;
+use warpfold_kernels::rowwise::spread::{KNOWN, Slots};
 use warpfold_kernels::rowwise::{
     LINES, MAP, MEET, NARROW, NONE, PACKS, PARTS, QUARTERS, RAGGED, REDUCE, Rowwise, RowwiseAt, SHORT, THREADS, TURNS,
     WARPS, WHOLE, WIDE, chunk, steps,
@@ -21,8 +22,12 @@ use super::together::Together;
 
 /// Lanes to a short row whose packs are lines, at least.
 const LANES: usize = 8;
-/// Packs of a short row, at least: a warp has no more rows than lanes.
+/// Packs of a short row, at least: a block has no more rows than threads.
 const PACKS_OF_ROW: usize = 4;
+/// What a warp's places take, by the warps of a block that has short rows one after the other, which wait for one
+/// another (`bench/record/nvidia-h200/2026-12-01/rows-slots.txt`): in parts small enough to be shared by rows. (With one
+/// warp cross-entropy of whole rows lost an eighth, others nothing.)
+const SHORT_COST: [(usize, usize); 3] = [(2, 1_000_000), (4, 1_010_000), (8, 1_060_000)];
 /// Turns in which a block reads a row, at most: as many as have parts for each of its threads, whatever its warps.
 pub(super) const MOST_TURNS: u64 = PARTS / WARPS as u64;
 /// Blocks of a copy for each multiprocessor. Not measured.
@@ -173,29 +178,24 @@ impl RowOperation {
         self.noted && self.noted_by.is_none()
     }
 
+    /// Packs of a row of which a block has many, one after the other, at most. Longer ones are cut into quarters: of 16
+    /// bits from half a warp's places on, but norms and losses, which took up to a quarter less time without
+    /// (`bench/record/nvidia-h200/2026-12-01/rows-slots.txt`).
+    fn most_packs(&self) -> usize {
+        let places = 32 * SHORT;
+        match self.name {
+            _ if self.dtype.size() > 2 => places,
+            name if name.contains("norm") || name == "cross_entropy" => places - 1,
+            _ => places / 2,
+        }
+    }
+
     /// The launches from which results are wanted, or notes alone.
     fn of_rows(&self, rows: &RowLayout, limits: &Limits, is_mapped: bool) -> Option<RowPlan> {
         let (size, call) = (self.dtype.size(), self.call(rows));
-        let packs = (rows.len * size).div_ceil(LINE).next_power_of_two();
-        if packs < 32 * steps(size) {
-            // Places of a warp are taken by one row after the other.
-            let own = (rows.len * size).div_ceil(LINE).max(PACKS_OF_ROW);
-            let together = (32 * SHORT / own).min(32);
-            let whole = rows.len * size == LINE * own && together * own == 32 * SHORT;
-            let per_block = WARPS as usize * together;
-            let whole = match whole && rows.rows.is_multiple_of(per_block) {
-                true if own >= LANES && !self.masked && rows.is_dense(size) => LINES,
-                true => PACKS,
-                false => RAGGED,
-            };
-            // Groups of lanes, if rows fill these.
-            let lanes = packs.clamp(LANES, 32);
-            let (lanes, deep) = (lanes.ilog2(), packs.div_ceil(lanes).ilog2());
-            let (quarters, quarter) = (own as u32, Together::inverse(own as u32));
-            let call = Rowwise { lanes, deep, quarters, quarter, together: together as u32, whole, ..call };
-            let launch = self.launch("rowshort", rows.rows.div_ceil(per_block), &call)?;
-            let launch = launch.with_room(room_bytes(WARPS, SHORT));
-            return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
+        let own = (rows.len * size).div_ceil(LINE);
+        if own <= self.most_packs() {
+            return self.short(&call, own.max(PACKS_OF_ROW), !self.masked && rows.is_dense(size));
         }
         let chunks = rows.len.div_ceil(chunk(size) as usize);
         if chunks <= WARPS as usize {
@@ -211,6 +211,31 @@ impl RowOperation {
             return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
         self.longer(&call, limits, is_mapped)
+    }
+
+    /// Rows of a few packs, of which a block has many: one takes the places after another.
+    fn short(&self, call: &Rowwise, own: usize, dense: bool) -> Option<RowPlan> {
+        let (size, packs, rows) = (self.dtype.size(), own.next_power_of_two(), call.rows as usize);
+        let is_whole = call.len as usize * size == LINE * own;
+        // Rows that fill a warp's places are groups of lanes.
+        let lines = is_whole && dense && size == 2 && own >= LANES && packs == own;
+        let lines = lines && rows.is_multiple_of(32 * SHORT * WARPS as usize / own);
+        let warps = if lines { WARPS as usize } else { short_warps(own) };
+        let places = 32 * SHORT * warps;
+        let together = places / own;
+        let whole = match is_whole && together * own == places && rows.is_multiple_of(together) {
+            true if lines => LINES,
+            true => PACKS,
+            false => RAGGED,
+        };
+        let lanes = packs.clamp(LANES, 32);
+        let (lanes, deep) = (lanes.ilog2(), packs.div_ceil(lanes).ilog2());
+        let (quarters, quarter, warps) = (own as u32, Slots::inverse(own as u32), warps as u32);
+        let call = Rowwise { lanes, deep, quarters, quarter, together: together as u32, whole, ..*call };
+        let launch =
+            launch_of(format!("rowshort_{}_{}", self.name, self.dtype), rows.div_ceil(together), 32 * warps, &call)?;
+        let launch = launch.with_room(room_bytes(warps, SHORT) + 4 * KNOWN * call.together);
+        Some(RowPlan { launches: vec![launch], ..RowPlan::default() })
     }
 
     /// Rows that are longer than a block holds.
@@ -269,10 +294,12 @@ impl RowOperation {
         launches.push(self.of_blocks(call.rows * blocks, &last)?);
         Some(RowPlan { launches, parts: room as usize * self.node * 4, ..RowPlan::default() })
     }
+}
 
-    fn launch(&self, kernel: &str, grid: usize, call: &Rowwise) -> Option<Launch<RowwiseAt>> {
-        launch(format!("{kernel}_{}_{}", self.name, self.dtype), grid, call)
-    }
+/// Warps of a block of short rows of so many packs: those of which a row takes least, with the places left over.
+fn short_warps(packs: usize) -> usize {
+    let row = |warps: usize, cost: usize| warps * cost / (32 * SHORT * warps / packs);
+    SHORT_COST.into_iter().min_by_key(|&(warps, cost)| row(warps, cost)).map_or(2, |(warps, _)| warps)
 }
 
 pub(super) fn launch(entry: String, grid: usize, call: &Rowwise) -> Option<Launch<RowwiseAt>> {
@@ -333,9 +360,10 @@ mod tests {
 
     #[test]
     fn rows_are_shared_out_by_their_length() {
-        assert_eq!(plan(1000, 16), ["rowshort_softmax_f32 4"]);
-        assert_eq!(plan(1000, 24), ["rowshort_softmax_f32 6"]);
-        assert_eq!(plan(1000, 500), ["rowshort_softmax_f32 125"]);
+        assert_eq!(plan(1000, 16), ["rowshort_softmax_f32 16"]);
+        assert_eq!(plan(1000, 24), ["rowshort_softmax_f32 12"]);
+        assert_eq!(plan(1000, 150), ["rowshort_softmax_f32 77"]);
+        assert_eq!(plan(1000, 500), ["rowshort_softmax_f32 500"]);
         assert_eq!(plan(1000, 1024), ["rowwise_softmax_f32 334"]);
         assert_eq!(plan(1000, 1536), ["rowwise_softmax_f32 500"]);
         assert_eq!(plan(1000, 2880), ["rowwise_softmax_f32 1000"]);

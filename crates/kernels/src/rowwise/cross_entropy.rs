@@ -4,9 +4,10 @@
 //! one element of a row has something subtracted. Gradients of bf16 are few digits: those of ordinary elements take
 //! exponentials in few operations, and a row's factor; the one that is not like the others is put in its place then.
 
+use super::exponents::Exponents;
 use super::level::pick;
 use super::op::{Held, RowOp};
-use super::softmax::{Exponents, Softmaxes};
+use super::softmax::Softmaxes;
 use super::spread::{At, Packs, Place};
 use super::{NARROW, NONE, Rowwise};
 use crate::address::array;

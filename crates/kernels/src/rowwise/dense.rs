@@ -24,20 +24,21 @@ pub const fn room_bytes(warps: u32, steps: usize) -> u32 {
 /// Lines of 16 bytes.
 type Line = Pack<u32, 4>;
 
-/// The warp's part of the block's room: for packs of 4 steps, which have elements of 2 bytes, or of 8.
+/// The block's room: for packs of 4 steps, which have elements of 2 bytes, or of 8, and so many bytes beside.
 #[inline(always)]
-pub fn room<S: Simt, const N: usize>(s: &S) -> Shared<Line> {
-    let bytes = room_bytes(s.block_dim_x() / 32, N);
-    let room: Shared<Line> = if N == 4 {
-        s.room_of::<u16>("results", bytes / 2).cast()
-    } else {
-        s.room_of::<u32>("results", bytes / 4).cast()
-    };
-    room.offset(s.warp() * const { lines(N as u32) })
+pub fn block_room<S: Simt, const N: usize>(s: &S, beside: u32) -> Shared<Line> {
+    let bytes = room_bytes(s.block_dim_x() / 32, N) + beside;
+    if N == 4 { s.room_of::<u16>("results", bytes / 2).cast() } else { s.room_of::<u32>("results", bytes / 4).cast() }
+}
+
+/// The warp's part of it.
+#[inline(always)]
+pub fn room<S: Simt, const N: usize>(s: &S, beside: u32) -> Shared<Line> {
+    block_room::<S, N>(s, beside).offset(s.warp() * const { lines(N as u32) })
 }
 
 /// Writes a lane's packs to where `place` says that the row of each step is: of rows that follow one another, the first
-/// of them that of the first lane's first step.
+/// pack that of the first lane's first step.
 #[inline(always)]
 pub fn write<S: Simt, B: Bits, const N: usize>(
     s: &S,
@@ -47,7 +48,7 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
     place: impl Fn(u32) -> Place,
 ) {
     let lane = s.lane();
-    let first = place(0).output;
+    let first = place(0).output.wrapping_add(16 * spread.pack(0, lane) as u64);
     let [low, high] = [first as u32, (first >> 32) as u32].map(
         #[inline(always)]
         |word| s.shuffle_idx(ALL, word, 0),
@@ -96,7 +97,13 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
 fn put<S: Simt, B: Bits>(s: &S, stretch: Shared<u8>, at: u32, w: [u32; 4], bytes: u32) {
     let (words, halves) = (stretch.cast::<u32>(), stretch.cast::<u16>());
     if B::SIZE != 2 {
-        put_words(s, words, at / 4, w, bytes / 4);
+        let mut i = 0;
+        while i < 4 {
+            if s.branch(4 * i < bytes) {
+                s.put(words, at / 4 + i, w[i as usize]);
+            }
+            i += 1;
+        }
         return;
     }
     // Words as they are in the stretch: from the second element on, if the first one is the second half of a word.
@@ -105,7 +112,13 @@ fn put<S: Simt, B: Bits>(s: &S, stretch: Shared<u8>, at: u32, w: [u32; 4], bytes
         #[inline(always)]
         |i| s.funnel(w[i], if i < 3 { w[i + 1] } else { 0 }, 16 * odd),
     );
-    put_words(s, words, (at + 2) / 4, own, count.saturating_sub(odd) / 2);
+    let (first, mut i) = ((at + 2) / 4, 0);
+    while i < 4 {
+        if s.branch(odd + 2 * i + 2 <= count) {
+            s.put(words, first + i, own[i as usize]);
+        }
+        i += 1;
+    }
     if s.branch(odd != 0 && count > 0) {
         s.put(halves, at / 2, w[0] as u16);
     }
@@ -116,23 +129,5 @@ fn put<S: Simt, B: Bits>(s: &S, stretch: Shared<u8>, at: u32, w: [u32; 4], bytes
         let bit = |bit: u32| (((last - odd) >> bit) & 1).wrapping_neg();
         let two = |from: usize| (own[from + 1] & bit(1)) | (own[from] & !bit(1));
         s.put(halves, at / 2 + last, ((two(2) & bit(2)) | (two(0) & !bit(2))) as u16);
-    }
-}
-
-/// Puts so many of a pack's words to where the first one is to be, and behind it. Neighbours' first words are four
-/// apart: every eight lanes begin with another one, so that all banks are used at once.
-#[inline(always)]
-fn put_words<S: Simt>(s: &S, to: Shared<u32>, first: u32, [a, b, c, d]: [u32; 4], count: u32) {
-    let begin = s.lane() >> 3;
-    let pick = |is: bool, one: u32, other: u32| if is { one } else { other };
-    let one = |i: u32| pick(begin & 1 != 0, [b, c, d, a][i as usize], [a, b, c, d][i as usize]);
-    let (by_two, once) = (begin & 2 != 0, [one(0), one(1), one(2), one(3)]);
-    let mut i = 0;
-    while i < 4 {
-        let number = (begin + i) & 3;
-        if s.branch(number < count) {
-            s.put(to, first + number, pick(by_two, once[(i as usize + 2) & 3], once[i as usize]));
-        }
-        i += 1;
     }
 }

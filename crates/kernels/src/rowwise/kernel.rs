@@ -14,6 +14,7 @@ use super::level::{Level, of_chunk, pick};
 use super::op::RowOp;
 use super::read::from_memory;
 use super::results::{Of, Way, map, mapped, written};
+use super::slots;
 use super::spread::{Packs, Place, Slots, Spread};
 use super::staying::{Stays, staying};
 use super::turns::Ring;
@@ -174,17 +175,20 @@ pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     }
 }
 
-/// The rows of a warp. If `LINED` their packs are lines that follow one another in all arrays, and fill all places.
+/// The rows of a block. If `LINED` each warp has some of its own, whose packs are lines that follow one another in all
+/// arrays, and fill all places.
 #[inline(always)]
 fn several<S: Simt, O: RowOp, const LINED: bool, const N: usize>(s: &S, call: &Rowwise, op: &O) {
     let lane = s.lane();
     let spread = if LINED {
         Spread::<N>::new(call.lanes, call.deep)
     } else {
-        let (packs, inverse, rows) = (call.quarters, call.quarter, call.together);
-        Spread::slots(Slots { packs, inverse, rows, len: call.len as u32 })
+        let (packs, inverse, rows, warps) = (call.quarters, call.quarter, call.together, s.block_dim_x() / 32);
+        Spread::slots(Slots { packs, inverse, rows, len: call.len as u32, warps, before: 32 * s.warp() })
     };
-    let first = (s.block_x() as u64 * WARPS as u64 + s.warp() as u64) * spread.rows() as u64;
+    let number = s.block_x() as u64;
+    let number = if LINED { number * WARPS as u64 + s.warp() as u64 } else { number };
+    let first = number * spread.rows() as u64;
     // A row, and how far it is from there to others.
     let row = first + spread.first(lane) as u64;
     let base = if LINED { Place::of(call.len as u32) } else { call.place::<Of<O>>(row, 0, u32::MAX as u64) };
@@ -215,11 +219,12 @@ fn several<S: Simt, O: RowOp, const LINED: bool, const N: usize>(s: &S, call: &R
     let row = first + spread.found(lane) as u64;
     let is_row = spread.found(lane) < spread.rows() && row < call.rows;
     let known = if is_row { row } else { 0 };
-    let all = |own: O::Stat| {
-        warpfold_simt::array::from_fn(
+    let all = |own: O::Stat| match spread.in_slots() {
+        Some(slots) => slots::known(s, spread, slots, own),
+        None => warpfold_simt::array::from_fn(
             #[inline(always)]
-            |k| own.map(|_, word| s.shuffle_idx(ALL, word, spread.finder(k as u32, lane))),
-        )
+            |k| own.map(|_, word| s.shuffle_idx(ALL, word, spread.lane(lane, k as u32))),
+        ),
     };
     let own = if O::NOTED && s.branch(call.noted != 0) {
         op.noted(s, known)
@@ -249,5 +254,6 @@ fn several<S: Simt, O: RowOp, const LINED: bool, const N: usize>(s: &S, call: &R
         }
         return;
     }
-    written::<S, O, false, N>(s, call, spread, results, Way::Shared(dense::room::<S, N>(s)), place);
+    let beside = spread.in_slots().map_or(0, Slots::beside);
+    written::<S, O, false, N>(s, call, spread, results, Way::Shared(dense::room::<S, N>(s, beside)), place);
 }

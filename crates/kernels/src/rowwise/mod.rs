@@ -8,7 +8,8 @@
 //!
 //! - [`spread`]: which packs of 16 bytes a lane has. [`place`]: where rows are. [`read`],
 //!   [`mod@write`], [`dense`]: packs at any address.
-//! - [`level`]: how nodes meet over warps and blocks, `slots` over lanes and steps. [`op`]: what an operation is.
+//! - [`level`]: how nodes meet over warps and blocks, `slots` over lanes and steps; [`exponents`]: of exponentials.
+//!   [`op`]: what an operation is.
 //! - [`softmax`], [`cross_entropy`], [`gradient`], [`norm`], [`norm_gradient`]: the operations. [`factor`]: weights and
 //!   biases; [`columns`]: their gradients, with those of elements: [`folded`], of short rows, and [`swept`], where they
 //!   wait for their neighbours (`waiting`). [`together`], [`kernel`]: the three kernels of each operation, one of which
@@ -20,6 +21,7 @@ pub mod arrange;
 pub mod columns;
 pub mod cross_entropy;
 pub mod dense;
+pub mod exponents;
 pub mod factor;
 pub mod folded;
 pub mod found;
@@ -185,9 +187,9 @@ params! {
         /// Quarters of a warp's chunk that a row has, at least 3, if a block has some rows; packs of a short row, at
         /// least 4.
         pub quarters: u32,
-        /// 2^16 over that, rounded up.
+        /// 2^16 over that, rounded up; of a short row 2^20.
         pub quarter: u32,
-        /// Rows of a block, or short rows of a warp, so many that a group of lanes has the nodes of each.
+        /// Rows of a block, so many that a group of lanes has the nodes of each.
         pub together: u32,
         /// Lanes to a short row, as a power of two: at least 8. Of a block of some rows: of a group with a row's nodes.
         pub lanes: u32,

@@ -1,14 +1,15 @@
 //! How the packs of a warp's rows meet.
 //!
 //! Idea: where the lanes of a row are the lower bits of a pack's number, they exchange nodes. Where short rows follow
-//! one another, a row's packs lie in any lanes. Each leaves its node in the warp's room in shared memory, in which
-//! results wait later, and a group of lanes takes them up: each lane as many neighbours as it can join by itself, at
-//! most 8, and then lanes meet.
+//! one another, a row's packs lie in any lanes and warps. Each leaves its node in the block's room in shared memory, in
+//! which results wait later, and a group of lanes takes them up: each lane as many neighbours as it can join by itself,
+//! at most 8, and then lanes meet. What follows from the row goes back to the others in the same way.
 
+use super::WARPS;
 use super::dense;
 use super::level::{Level, ended, few, ordered, step, tile};
-use super::spread::{Slots, Spread};
-use crate::node::{exchange, get, put};
+use super::spread::{KNOWN, Slots, Spread};
+use crate::node::{Node, exchange, get, put};
 use warpfold_simt::{ALL, Shared, Simt};
 
 /// Nodes that a lane joins by itself.
@@ -71,13 +72,6 @@ pub fn steps<S: Simt, L: Level, const WARP: bool, const N: usize>(
     nodes
 }
 
-/// Where in shared memory the node of a place is, so that neither 32 neighbours nor every fourth or eighth of 128
-/// places compete for a bank.
-#[inline(always)]
-const fn bank(place: u32) -> u32 {
-    place ^ (place >> 5)
-}
-
 /// The node of the row that the lane finds, from the nodes of all packs of `per` elements.
 #[inline(always)]
 fn rows<S: Simt, L: Level, const N: usize>(
@@ -88,24 +82,26 @@ fn rows<S: Simt, L: Level, const N: usize>(
     nodes: [L::Node; N],
     per: u32,
 ) -> L::Node {
-    let (room, lane, places): (Shared<u32>, _, _) = (dense::room::<S, N>(s).cast(), s.lane(), 32 * N as u32);
+    // Planes of a word for each place fit what is there for the places' packs.
+    const { assert!(L::Node::WORDS <= 4) };
+    let room: Shared<u32> = dense::block_room::<S, N>(s, slots.beside()).cast();
+    let (lane, places) = (s.lane(), 32 * N as u32 * slots.warps);
     let mut k = 0;
     while k < N {
-        put(s, room, places, bank(32 * k as u32 + lane), nodes[k]);
+        put(s, room, places, spread.slot(slots, k as u32, lane), nodes[k]);
         k += 1;
     }
-    s.warp_barrier(ALL);
+    s.barrier();
     let (row, own) = (spread.found(lane), spread.own(lane));
     let each = slots.packs.next_power_of_two().max(spread.lanes()) >> spread.lanes().ilog2();
     let from = own * each;
     let (mut all, mut i) = ([level.nothing(); OWN], 0);
     while i < OWN as u32 {
         if s.branch(i < each && from + i < slots.packs && row < slots.rows) {
-            all[i as usize] = get(s, room, places, bank(row * slots.packs + from + i), level.nothing());
+            all[i as usize] = get(s, room, places, row * slots.packs + from + i, level.nothing());
         }
         i += 1;
     }
-    s.warp_barrier(ALL);
     // Neighbours, of which the row, or what the lane has of it, may have fewer elements.
     let valid = slots.len.min((from + each) * per);
     let (mut apart, mut have) = (1, OWN);
@@ -120,4 +116,33 @@ fn rows<S: Simt, L: Level, const N: usize>(
         (apart, have) = (2 * apart, have / 2);
     }
     few(s, level, all[0], spread.lanes(), own, [each * per, slots.len])
+}
+
+/// What follows from the row of each step, from what each lane's own row has come to.
+#[inline(always)]
+pub fn known<S: Simt, T: Node, const N: usize>(s: &S, spread: Spread<N>, slots: Slots, own: T) -> [T; N] {
+    const { assert!(T::WORDS <= KNOWN) };
+    let room = dense::block_room::<S, N>(s, slots.beside()).cast::<u32>();
+    let (rows, lane) = (room.offset(dense::room_bytes(slots.warps, N) / 4), s.lane());
+    let number = spread.found(lane);
+    if s.branch(spread.is_first(lane) && number < slots.rows) {
+        put(s, rows, 1, number * T::WORDS, own);
+    }
+    s.barrier();
+    warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |k| get(s, rows, 1, spread.known(k as u32, lane) * T::WORDS, own),
+    )
+}
+
+/// Whether it is so in any warp of the block.
+#[inline(always)]
+pub fn any<S: Simt>(s: &S, own: bool) -> bool {
+    let warps = s.shared::<u32, { WARPS as usize }, 0>("wild");
+    if s.branch(s.lane() == 0) {
+        s.put(warps, s.warp(), own as u32);
+    }
+    s.barrier();
+    let number = s.lane() & (s.block_dim_x() / 32 - 1);
+    s.any(ALL, s.get(warps, number) != 0)
 }

@@ -6,16 +6,16 @@
 //! exponentials are; where others are not ordinary, they are minus infinity.
 
 use super::Rowwise;
-use super::level::{Level, Sums, few, pack, pick};
+use super::exponents::{Exponents, in_scale_0};
+use super::level::{Level, Sums, pack, pick};
 use super::number::{MOST, canonical, numbers, rounded};
 use super::op::{Held, RowOp};
-use super::slots::steps;
+use super::slots::{any, steps};
 use super::spread::{At, Packs, Place};
 use crate::address::array;
 use crate::node::Node;
 use crate::reduce::shape::split::next;
 use crate::source::{Bits, Source};
-use core::marker::PhantomData;
 use warpfold_core::ops::{Exponential, LogSumExp, Powers};
 use warpfold_core::rows::{LogSoftmax, Softmax};
 use warpfold_core::{Accumulate, Element, Float, Real, Reducer};
@@ -28,46 +28,6 @@ pub struct Softmaxes<X: Source, const LOG: bool, const SCALED: bool> {
     masked: bool,
     /// Bytes from element to element of the mask.
     near: i64,
-}
-
-/// Nodes of [`LogSumExp`].
-#[derive(Clone, Copy)]
-pub struct Exponents<F>(PhantomData<F>);
-
-impl<F> Level for Exponents<F>
-where
-    F: Element<Float = F, Mean = F> + Float + Node,
-{
-    type Node = Powers<F, F>;
-    const NEW: Self = Self(PhantomData);
-    const COUNTS: bool = false;
-    #[inline(always)]
-    fn nothing(self) -> Self::Node {
-        Powers { scale: F::NO_TERM, sum: F::ZERO }
-    }
-    #[inline(always)]
-    fn join(self, left: Self::Node, right: Self::Node, _each: u32) -> Self::Node {
-        LogSumExp::<F>::new().combine(left, right)
-    }
-    #[inline(always)]
-    fn meet(self, left: (Self::Node, u64), right: (Self::Node, u64)) -> Self::Node {
-        self.join(left.0, right.0, 0)
-    }
-    /// Terms in scale 0, or none: sums of them are all that is joined.
-    #[inline(always)]
-    fn fewer<S: Simt>(self, s: &S, node: Self::Node, lanes: u32) -> Option<Self::Node> {
-        let is_none = node.scale == F::NO_TERM && node.sum == F::ZERO;
-        if !s.branch(s.all(ALL, node.scale == F::ZERO || is_none)) {
-            return None;
-        }
-        Some(in_scale_0(few(s, Sums::NEW, node.sum, lanes, s.lane(), [0; 2])))
-    }
-}
-
-/// The node of a sum of terms in scale 0, of which there are none if it is zero.
-#[inline(always)]
-fn in_scale_0<F: Exponential + Float>(sum: F) -> Powers<F, F> {
-    Powers { scale: if sum == F::ZERO { F::NO_TERM } else { F::ZERO }, sum }
 }
 
 /// Minus infinity.
@@ -287,7 +247,18 @@ where
             }
             wild = !s.all(ALL, fine);
         }
-        if !LOG && s.branch(clean == (1 << N) - 1) {
+        // Warps that have packs of the same rows have the same kind of nodes.
+        if packs.spread.in_slots().is_some() {
+            let own = wild;
+            wild = any(s, own);
+            if s.branch(wild && !own) {
+                x = warpfold_simt::array::from_fn(
+                    #[inline(always)]
+                    |k| Self::there(s, x[k], count(k), nothing()),
+                );
+            }
+        }
+        if !LOG && s.branch(!wild && clean == (1 << N) - 1) {
             let mut k = 0;
             while k < N {
                 x[k] = Self::exps(x[k]);

@@ -2,8 +2,8 @@
 //!
 //! Idea: a group of lanes has a row, or a chunk of one: pack `p` is in lane `p % lanes`, at step `p / lanes`. A lane
 //! has 4 or 8 steps in all, so short rows come several to a lane. The lanes are then the lower bits of a pack's number.
-//! Or short rows follow one another in the places of a warp, lane by lane and step by step ([`Spread::slots`]), so that
-//! few are left over whatever a row's length; then a group of lanes finds each row's node.
+//! Or short rows follow one another in the places of a block, lane by lane, step by step and warp by warp
+//! ([`Spread::slots`]), so that few are left over whatever a row's length; then a group of lanes finds each row's node.
 
 use crate::source::Bits;
 
@@ -18,17 +18,39 @@ pub struct Spread<const N: usize> {
     slots: Option<Slots>,
 }
 
-/// How short rows follow one another in a warp's places.
+/// Words of what follows from a row, at most: of cross-entropy of f64.
+pub const KNOWN: u32 = 16;
+
+/// How short rows follow one another in a block's places.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slots {
-    /// Packs of a row.
+    /// Packs of a row, 4 to 128.
     pub packs: u32,
-    /// 2^16 over that, rounded up.
+    /// 2^20 over that, rounded up.
     pub inverse: u32,
-    /// Rows of a warp, at most 32.
+    /// Rows of a block, at most as many as it has threads.
     pub rows: u32,
     /// Elements of a row.
     pub len: u32,
+    /// Warps of the block, a power of two.
+    pub warps: u32,
+    /// Threads before the warp.
+    pub before: u32,
+}
+
+impl Slots {
+    /// What a number of a place is multiplied by, for 2^20 times its row's: 2^20 over a row's packs, rounded up.
+    #[must_use]
+    pub const fn inverse(packs: u32) -> u32 {
+        (1u32 << 20).div_ceil(packs)
+    }
+
+    /// Bytes of shared memory, beside the packs', for what follows from each row.
+    #[inline(always)]
+    #[must_use]
+    pub const fn beside(self) -> u32 {
+        4 * KNOWN * self.rows
+    }
 }
 
 impl<const N: usize> Spread<N> {
@@ -42,11 +64,12 @@ impl<const N: usize> Spread<N> {
         Self { lanes, deep, slots: None }
     }
 
-    /// Rows that follow one another. As many lanes as there are for each find its node, a power of two.
+    /// Rows that follow one another. As many lanes of a warp as there are for each find its node, a power of two.
     #[inline(always)]
     #[must_use]
     pub const fn slots(slots: Slots) -> Self {
-        Self { lanes: (slots.rows - 1).leading_zeros() - 27, deep: 0, slots: Some(slots) }
+        let lanes = (slots.rows - 1).leading_zeros() + 4 - slots.warps.leading_zeros();
+        Self { lanes: if lanes < 5 { lanes } else { 5 }, deep: 0, slots: Some(slots) }
     }
 
     /// How rows follow one another, if they do.
@@ -113,7 +136,7 @@ impl<const N: usize> Spread<N> {
     #[must_use]
     pub const fn pack(self, k: u32, lane: u32) -> u32 {
         match self.slots {
-            Some(slots) => 32 * k + lane - self.row(k, lane) * slots.packs,
+            Some(slots) => self.slot(slots, k, lane) - self.row(k, lane) * slots.packs,
             None => (self.step(k) << self.lanes) + self.own(lane),
         }
     }
@@ -128,12 +151,20 @@ impl<const N: usize> Spread<N> {
         (((self.step(k) * each) as u64) << self.lanes) + self.own(lane) as u64 * each as u64
     }
 
-    /// The number of its row among the warp's. Places that are left over have one that is not among them.
+    /// The number of a place among the block's.
+    #[inline(always)]
+    #[must_use]
+    pub const fn slot(self, slots: Slots, k: u32, lane: u32) -> u32 {
+        N as u32 * slots.before + 32 * k + lane
+    }
+
+    /// The number of its row among the warp's, or the block's. Places that are left over have one that is not among
+    /// them.
     #[inline(always)]
     #[must_use]
     pub const fn row(self, k: u32, lane: u32) -> u32 {
         match self.slots {
-            Some(slots) => ((32 * k + lane) * slots.inverse) >> 16,
+            Some(slots) => (self.slot(slots, k, lane) * slots.inverse) >> 20,
             None => self.further(k, lane) + self.first(lane),
         }
     }
@@ -156,19 +187,19 @@ impl<const N: usize> Spread<N> {
     #[inline(always)]
     #[must_use]
     pub const fn found(self, lane: u32) -> u32 {
-        if self.slots.is_some() { lane >> self.lanes } else { self.row(lane % N as u32, lane) }
+        match self.slots {
+            Some(slots) => (slots.before + lane) >> self.lanes,
+            None => self.row(lane % N as u32, lane),
+        }
     }
 
-    /// A lane that finds the node of the row of step `k`.
+    /// The number of the row from which step `k` has what follows: places that are left over have what the first row
+    /// has, as good as any.
     #[inline(always)]
     #[must_use]
-    pub const fn finder(self, k: u32, lane: u32) -> u32 {
-        match self.slots {
-            // Places that are left over get what the first row has: as good as any.
-            Some(Slots { rows, .. }) if self.row(k, lane) >= rows => 0,
-            Some(_) => self.row(k, lane) << self.lanes,
-            None => self.lane(lane, k),
-        }
+    pub const fn known(self, k: u32, lane: u32) -> u32 {
+        let row = self.row(k, lane);
+        if row < self.rows() { row } else { 0 }
     }
 
     /// Whether the lane is the first of those that find the same node.
@@ -330,15 +361,18 @@ mod tests {
 
     #[test]
     fn rows_that_follow_one_another_leave_few_places() {
-        for packs in 4..=128 {
-            let (inverse, rows) = ((1u32 << 16).div_ceil(packs), (128 / packs).min(32));
-            let spread = Spread::<4>::slots(Slots { packs, inverse, rows, len: 8 * packs });
-            let places = (0..128).map(|slot| (spread.row(slot / 32, slot % 32), spread.pack(slot / 32, slot % 32)));
-            assert!(places.eq((0..128).map(|slot| (slot / packs, slot % packs))), "{packs}");
-            assert!(rows << spread.lanes <= 32 && packs.next_power_of_two() <= 8 << spread.lanes, "{packs}");
-            for (k, lane) in (0..4).flat_map(|k| (0..32).map(move |lane| (k, lane))) {
-                let row = spread.row(k, lane);
-                assert!(row >= rows || spread.found(spread.finder(k, lane)) == row, "{packs}");
+        for (packs, warps) in (4..=128).flat_map(|packs| [1, 2, 4, 8].map(|warps| (packs, warps))) {
+            let (inverse, rows) = (Slots::inverse(packs), 128 * warps / packs);
+            for number in 0..128 * warps {
+                let (warp, k, lane) = (number / 128, number / 32 % 4, number % 32);
+                let before = 32 * warp;
+                let spread = Spread::<4>::slots(Slots { packs, inverse, rows, len: 8 * packs, warps, before });
+                let place = (spread.row(k, lane), spread.pack(k, lane));
+                assert_eq!(place, (number / packs, number % packs), "{packs} {warps}");
+                // Each lane of a row's joins at most 8 nodes, and no more rows are found than there are threads.
+                assert!(packs.next_power_of_two() <= 8 << spread.lanes, "{packs} {warps}");
+                assert!(rows << spread.lanes <= 32 * warps, "{packs} {warps}");
+                assert!(spread.known(k, lane) < rows, "{packs} {warps}");
             }
         }
     }

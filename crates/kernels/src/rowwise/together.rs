@@ -129,7 +129,7 @@ fn rows<S: Simt, O: RowOp, const ONE: bool, const N: usize>(s: &S, call: &Rowwis
         call.of_quarters::<S, Of<O>>(s, first, &at, each)
     };
     let place = |k: u32| if ONE || k < at.of_row * steps { places[0] } else { places[1] };
-    let way = Way::Shared(dense::room::<S, N>(s));
+    let way = Way::Shared(dense::room::<S, N>(s, 0));
     let packs = call.packs::<S, _, O, _, true, N>(s, op.blank(), Spread::WARP, [false; 2], from_memory(s), place);
     let mut held = op.hold(s, &packs);
     // A group of lanes finds what follows from one row; groups without one do as the first.
