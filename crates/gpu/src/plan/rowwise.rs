@@ -25,8 +25,8 @@ const LANES: usize = 8;
 /// Packs of a short row, at least: a block has no more rows than threads.
 const PACKS_OF_ROW: usize = 4;
 /// What a warp's places take, by the warps of a block that has short rows one after the other, which wait for one
-/// another (`bench/record/nvidia-h200/2026-12-01/rows-slots.txt`): in parts small enough to be shared by rows. (With one
-/// warp cross-entropy of whole rows lost an eighth, others nothing.)
+/// another (`bench/record/nvidia-h200/2026-12-01/rows-slots.txt`): in parts small enough to be shared by rows. (With
+/// one warp cross-entropy of whole rows lost an eighth, others nothing.)
 const SHORT_COST: [(usize, usize); 3] = [(2, 1_000_000), (4, 1_010_000), (8, 1_060_000)];
 /// Turns in which a block reads a row, at most: as many as have parts for each of its threads, whatever its warps.
 pub(super) const MOST_TURNS: u64 = PARTS / WARPS as u64;
