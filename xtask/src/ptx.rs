@@ -44,7 +44,7 @@ fn compile_both(toolchain: &Toolchain) -> Result<[Vec<Entry>; 2], Error> {
 /// Compiles and writes; `tune` asks `ptxas` again how many blocks each kernel allows.
 pub fn write(tune: bool) -> Result<(), Error> {
     let toolchain = Toolchain::find()?;
-    if let Ok(parts) = std::env::var(PARTS) {
+    if let Some(parts) = std::env::var(PARTS).ok().filter(|parts| !parts.is_empty()) {
         return write_some(&toolchain, &parts);
     }
     let [mut library, user] = compile_both(&toolchain)?;
@@ -75,6 +75,9 @@ fn write_some(toolchain: &Toolchain, parts: &str) -> Result<(), Error> {
     let is_asked_for = |name: &str| parts.split(',').any(|part| name.contains(part));
     let mut some = compile(toolchain, "warpfold-kernels", Some("entries"))?;
     some.retain(|entry| is_asked_for(&entry.name));
+    if some.is_empty() {
+        return Err(format!("{PARTS}: no kernel's name has one of the parts `{parts}`").into());
+    }
     let wrong: Vec<String> = some.iter().flat_map(faults).collect();
     wrong.iter().for_each(|fault| println!("{fault}"));
     blocks::apply(&mut some, &blocks::read(&folder())?);

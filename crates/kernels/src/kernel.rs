@@ -56,11 +56,15 @@ macro_rules! export {
 pub(crate) use export;
 
 /// Whether an entry is compiled: its name has one of the parts that `WARPFOLD_ENTRIES` lists, with commas between them.
-/// Without the variable all are. Others are exported empty, and `cargo xtask ptx` leaves what is committed of them.
+/// Without the variable, or if it is empty, all are. Others are exported empty, and `cargo xtask ptx` leaves what is
+/// committed of them.
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 pub(crate) const fn is_asked_for(name: &str) -> bool {
     let Some(parts) = option_env!("WARPFOLD_ENTRIES") else { return true };
     let (name, parts) = (name.as_bytes(), parts.as_bytes());
+    if parts.is_empty() {
+        return true;
+    }
     let mut start = 0;
     while start < parts.len() {
         let mut end = start;

@@ -1,11 +1,11 @@
 //! Two of the three kernels of each operation: for rows that are longer than a block holds, and for short rows, of
-//! which a warp has several. The third is [`super::together`].
+//! which a block has many. The third is [`super::together`].
 //!
 //! Idea: in `longer` a block reads a row in turns, and once more, backwards: what was read last is most likely to be in
 //! shared memory ([`super::turns`]) or in the cache, and results that are written leave first. The second time needs
 //! no tree, so rows that begin anywhere are read and written by lines of 16 bytes. Rows too few for the GPU are reduced
-//! in a launch of their own, whose parts a later launch takes. `short` has groups of 8 lanes or more, whose lanes have
-//! 1 to 4 packs of a row; each lane finds what follows from one of its group's rows, and all get it.
+//! in a launch of their own, whose parts a later launch takes. In `short` rows take a block's places for packs one
+//! after the other ([`super::spread`]); some lanes find what follows from each, and all that have packs of it get it.
 //! Bottleneck: memory.
 
 use super::dense;
@@ -160,7 +160,7 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     }
 }
 
-/// Rows of which a warp has several.
+/// Rows of which a block has many.
 #[inline(always)]
 pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let op = O::new(call);
