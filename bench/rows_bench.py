@@ -159,14 +159,17 @@ def random_cases(seed, count):
 
 
 def case(title):
-    """As one of [`cases`], of its name: `softmax backward bfloat16 (4096, 32000)`."""
-    parts = re.fullmatch(r"(\w+?)( and gradient| backward)? (\w+) \((\d+), ?(\d+)\)(?: (\d+))?", title)
-    if parts is None:
-        sys.exit(f"no case: {title!r}; as in a record: 'softmax backward bfloat16 (4096, 32000)'")
-    name, backward, dtype = parts[1], parts[2] == " backward", getattr(torch, parts[3])
-    shape = (int(parts[4]), int(parts[5]))
+    """As one of [`cases`], of its name: softmax, log_softmax, rms_norm, layer_norm, with or without ` backward`,
+    `cross_entropy and gradient`, or `topk` with how many are chosen at the end."""
+    names, dtypes = "softmax|log_softmax|rms_norm|layer_norm|cross_entropy|topk", "bfloat16|float16|float32|float64"
+    parts = re.fullmatch(rf"({names})( backward| and gradient)? ({dtypes}) \((\d+), ?(\d+)\)(?: (\d+))?", title)
+    name, after, dtype, count, length, k = parts.groups() if parts else [None] * 6
+    after_of = {"cross_entropy": [" and gradient"], "topk": [None]}
+    if parts is None or after not in after_of.get(name, [None, " backward"]) or (k is None) == (name == "topk"):
+        sys.exit(f"{title!r} is none of the rows timed here: 'softmax backward bfloat16 (4096, 32000)' is one")
+    shape, backward, dtype = (int(count), int(length)), after is not None, getattr(torch, dtype)
     if name == "topk":
-        return title, shape[1] / int(parts[6]), lambda: topk(shape, dtype, int(parts[6]))
+        return title, shape[1] / int(k), lambda: topk(shape, dtype, int(k))
     if name == "cross_entropy":
         return title, 2, lambda: cross_entropy(shape, dtype)
     if name.endswith("norm"):

@@ -45,6 +45,9 @@ fn compile_both(toolchain: &Toolchain) -> Result<[Vec<Entry>; 2], Error> {
 pub fn write(tune: bool) -> Result<(), Error> {
     let toolchain = Toolchain::find()?;
     if let Some(parts) = std::env::var(PARTS).ok().filter(|parts| !parts.is_empty()) {
+        if tune {
+            return Err(format!("{PARTS} names some kernels, and `--tune` is for all: do without one of both").into());
+        }
         return write_some(&toolchain, &parts);
     }
     let [mut library, user] = compile_both(&toolchain)?;
@@ -72,11 +75,12 @@ pub fn write(tune: bool) -> Result<(), Error> {
 /// Compiles the entries whose names have one of these parts, says what `ptxas` makes of them, and writes them among
 /// those that are committed. What they have in common with others may have changed those, too: in the end compile all.
 fn write_some(toolchain: &Toolchain, parts: &str) -> Result<(), Error> {
-    let is_asked_for = |name: &str| parts.split(',').any(|part| name.contains(part));
+    let parts: Vec<&str> = parts.split(',').filter(|part| !part.is_empty()).collect();
+    let is_asked_for = |name: &str| parts.iter().any(|part| name.contains(part));
     let mut some = compile(toolchain, "warpfold-kernels", Some("entries"))?;
     some.retain(|entry| is_asked_for(&entry.name));
     if some.is_empty() {
-        return Err(format!("{PARTS}: no kernel's name has one of the parts `{parts}`").into());
+        return Err(format!("{PARTS}: no kernel's name has one of the parts `{}`", parts.join("`, `")).into());
     }
     let wrong: Vec<String> = some.iter().flat_map(faults).collect();
     wrong.iter().for_each(|fault| println!("{fault}"));

@@ -77,7 +77,7 @@ pub(crate) const fn is_asked_for(name: &str) -> bool {
             while start + same < end && name[at + same] == parts[start + same] {
                 same += 1;
             }
-            if start + same == end {
+            if start + same == end && start < end {
                 return true;
             }
             at += 1;

@@ -179,7 +179,7 @@ impl RowOperation {
     }
 
     /// Packs of a row of which a block has many, one after the other, at most. Longer ones are cut into quarters: of 16
-    /// bits from half a warp's places on, but norms and losses, which took up to a quarter less time without
+    /// bits beyond half a warp's places, but norms and losses, which took up to a quarter less time without
     /// (`bench/record/nvidia-h200/2026-12-01/rows-slots.txt`).
     fn most_packs(&self) -> usize {
         let places = 32 * SHORT;

@@ -91,8 +91,8 @@ pub trait RowOp: Copy {
     where
         S: Simt,
         P: Fn(u32) -> Place;
-    /// For each step the node of its row, or of the row's chunk; every lane has it. `given` is what was noted of the
-    /// steps' rows, if they are [`RowOp::GIVEN`]. `WARP` is as in `steps` of `slots.rs`.
+    /// For each step the node of its row, or of the row's chunk, or that of the row that the lane finds: as `steps` of
+    /// `slots.rs` says, `WARP` too. `given` is what was noted of the steps' rows, if they are [`RowOp::GIVEN`].
     fn nodes<S, P, const WARP: bool, const N: usize>(
         &self,
         s: &S,

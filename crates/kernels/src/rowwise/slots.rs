@@ -1,4 +1,4 @@
-//! How the packs of a warp's rows meet.
+//! How the packs of a row meet.
 //!
 //! Idea: where the lanes of a row are the lower bits of a pack's number, they exchange nodes. Where short rows follow
 //! one another, a row's packs lie in any lanes and warps. Each leaves its node in the block's room in shared memory, in

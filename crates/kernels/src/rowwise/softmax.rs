@@ -1,9 +1,9 @@
 //! Softmax and its logarithm.
 //!
-//! Idea: if all elements of a warp are ordinary, or minus infinity, their exponentials are kept in registers, and each
-//! result is one of them times the same number. Steps that are not all ordinary go one by one, and other elements are
-//! terms in scales of their own. Elements that a row does not have are zeros, which are ordinary, until their
-//! exponentials are; where others are not ordinary, they are minus infinity.
+//! Idea: if all elements of a warp (of a block, if its rows are short) are ordinary, or minus infinity, their
+//! exponentials are kept in registers, and each result is one of them times the same number. Steps that are not all
+//! ordinary go one by one, and other elements are terms in scales of their own. Elements that a row does not have are
+//! zeros, which are ordinary, until their exponentials are; where others are not ordinary, they are minus infinity.
 
 use super::Rowwise;
 use super::exponents::{Exponents, in_scale_0};

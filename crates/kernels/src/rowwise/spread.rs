@@ -100,7 +100,7 @@ impl<const N: usize> Spread<N> {
         1 << (self.lanes + self.deep)
     }
 
-    /// Rows of a warp.
+    /// Rows of a warp, or of a block if they follow one another.
     #[inline(always)]
     #[must_use]
     pub const fn rows(self) -> u32 {
