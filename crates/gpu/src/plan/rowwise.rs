@@ -9,7 +9,7 @@ use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::piece::{Kept, Outputs};
 use warpfold_kernels::rowwise::arrange::{Arrange, ArrangeAt};
 use warpfold_kernels::rowwise::dense::room_bytes;
-use warpfold_kernels::rowwise::spread::{KNOWN, Slots};
+use warpfold_kernels::rowwise::spread::Slots;
 use warpfold_kernels::rowwise::{
     LINES, MAP, MEET, NARROW, NONE, PACKS, PARTS, QUARTERS, RAGGED, REDUCE, Rowwise, RowwiseAt, SHORT, THREADS, TURNS,
     WARPS, WHOLE, WIDE, chunk, steps,
@@ -230,11 +230,13 @@ impl RowOperation {
         };
         let lanes = packs.clamp(LANES, 32);
         let (lanes, deep) = (lanes.ilog2(), packs.div_ceil(lanes).ilog2());
-        let (quarters, quarter, warps) = (own as u32, Slots::inverse(own as u32), warps as u32);
-        let call = Rowwise { lanes, deep, quarters, quarter, together: together as u32, whole, ..*call };
-        let launch =
-            launch_of(format!("rowshort_{}_{}", self.name, self.dtype), rows.div_ceil(together), 32 * warps, &call)?;
-        let launch = launch.with_room(room_bytes(warps, SHORT) + 4 * KNOWN * call.together);
+        let (own, rows_of, warps) = (own as u32, together as u32, warps as u32);
+        let inverse = Slots::inverse(own);
+        let slots = Slots { packs: own, inverse, rows: rows_of, len: call.len as u32, warps, before: 0 };
+        let call = Rowwise { lanes, deep, quarters: own, quarter: inverse, together: rows_of, whole, ..*call };
+        let name = format!("rowshort_{}_{}", self.name, self.dtype);
+        let launch = launch_of(name, rows.div_ceil(together), 32 * warps, &call)?;
+        let launch = launch.with_room(room_bytes(warps, SHORT) + slots.beside());
         Some(RowPlan { launches: vec![launch], ..RowPlan::default() })
     }
 
